@@ -1,0 +1,71 @@
+package program
+
+import (
+	"encoding/binary"
+	"errors"
+	"runtime"
+)
+
+// ErrNoInterpreter is returned by Image on a machine that has no interpreter.
+var ErrNoInterpreter = errors.New("no container init for GOARCH=" + runtime.GOARCH + " (there is one for amd64 and arm64)")
+
+// Image is the Program as a static ELF executable for this machine. It shares
+// the Program's memory and must not be changed.
+//
+// The file may be executed from a memfd: it opens nothing and needs no stack
+// beyond what the kernel sets up.
+func (p *Program) Image() ([]byte, error) {
+	if elfMachine == 0 {
+		return nil, ErrNoInterpreter
+	}
+	putELF(p.image, elfMachine, interpreterCode())
+	return p.image, nil
+}
+
+// Segment is the read-write part of the image (header, data, ops) as it is
+// loaded at SegmentAddress: everything but the interpreter.
+func (p *Program) Segment() []byte { return p.image[segmentStart:] }
+
+// SegmentAddress is where the Segment is in the process.
+const SegmentAddress = headerVA
+
+// putELF writes the ELF header, the program headers and the interpreter in
+// front of the segment. See elf(5).
+func putELF(image []byte, machine uint16, code []byte) {
+	const (
+		headerSize, segmentSize = 64, 56
+
+		ptLoad, ptGNUStack = 1, 0x6474e551
+		pfX, pfW, pfR      = 1, 2, 4
+	)
+	le := binary.LittleEndian
+	h := image[:headerSize]
+	copy(h, "\x7fELF\x02\x01\x01")            // 64-bit, little endian, version 1
+	le.PutUint16(h[16:], 2)                   // ET_EXEC
+	le.PutUint16(h[18:], machine)             //
+	le.PutUint32(h[20:], 1)                   // version
+	le.PutUint64(h[24:], imageBase+codeStart) // entry
+	le.PutUint64(h[32:], headerSize)          // program headers follow
+	le.PutUint16(h[52:], headerSize)          //
+	le.PutUint16(h[54:], segmentSize)         //
+	le.PutUint16(h[56:], 3)                   // number of program headers
+	copy(image[codeStart:segmentStart], code) //
+	rest := image[headerSize:]
+
+	segment := func(typ, flags uint32, off, addr, size, align int) {
+		s := rest[:segmentSize]
+		rest = rest[segmentSize:]
+		le.PutUint32(s[0:], typ)
+		le.PutUint32(s[4:], flags)
+		le.PutUint64(s[8:], uint64(off))
+		le.PutUint64(s[16:], uint64(addr))
+		le.PutUint64(s[24:], uint64(addr))
+		le.PutUint64(s[32:], uint64(size))
+		le.PutUint64(s[40:], uint64(size))
+		le.PutUint64(s[48:], uint64(align))
+	}
+	segment(ptLoad, pfR|pfX, 0, imageBase, segmentStart, segmentAlign)
+	segment(ptLoad, pfR|pfW, segmentStart, headerVA, len(image)-segmentStart, segmentAlign)
+	// Without this header the kernel makes the stack executable.
+	segment(ptGNUStack, pfR|pfW, 0, 0, 0, 16)
+}

@@ -1,0 +1,3 @@
+package program
+
+const elfMachine = 183 // EM_AARCH64
