@@ -40,18 +40,18 @@ func putELF(image []byte, machine uint16, code []byte) {
 	)
 	le := binary.LittleEndian
 	h := image[:headerSize]
-	copy(h, "\x7fELF\x02\x01\x01")            // 64-bit, little endian, version 1
-	le.PutUint16(h[16:], 2)                   // ET_EXEC
-	le.PutUint16(h[18:], machine)             //
-	le.PutUint32(h[20:], 1)                   // version
-	le.PutUint64(h[24:], imageBase+codeStart) // entry
-	le.PutUint64(h[32:], headerSize)          // program headers follow
-	le.PutUint16(h[52:], headerSize)          //
-	le.PutUint16(h[54:], segmentSize)         //
-	le.PutUint16(h[56:], 3)                   // number of program headers
-	copy(image[codeStart:segmentStart], code) //
-	rest := image[headerSize:]
+	copy(h, "\x7fELF\x02\x01\x01") // 64-bit, little endian, version 1
+	le.PutUint16(h[16:], 2)        // e_type: ET_EXEC
+	le.PutUint16(h[18:], machine)
+	le.PutUint32(h[20:], 1)                   // e_version
+	le.PutUint64(h[24:], imageBase+codeStart) // e_entry
+	le.PutUint64(h[32:], headerSize)          // e_phoff
+	le.PutUint16(h[52:], headerSize)          // e_ehsize
+	le.PutUint16(h[54:], segmentSize)         // e_phentsize
+	le.PutUint16(h[56:], 3)                   // e_phnum
+	copy(image[codeStart:segmentStart], code)
 
+	rest := image[headerSize:]
 	segment := func(typ, flags uint32, off, addr, size, align int) {
 		s := rest[:segmentSize]
 		rest = rest[segmentSize:]

@@ -1,0 +1,247 @@
+package program
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Name is the name of the system call, "set" for Set.
+func (o *Op) Name() string {
+	if o.Nr == Set {
+		return "set"
+	}
+	if name := syscallName(o.Nr); name != "" {
+		return name
+	}
+	return "syscall_" + strconv.Itoa(int(o.Nr))
+}
+
+// syscallName knows the calls that a Program has a use for and that every
+// Linux port has. Numbers differ between machines, so the names are those of
+// the machine this was built for.
+func syscallName(nr uint32) string {
+	switch nr {
+	case unix.SYS_ADD_KEY:
+		return "add_key"
+	case unix.SYS_BPF:
+		return "bpf"
+	case unix.SYS_CAPGET:
+		return "capget"
+	case unix.SYS_CAPSET:
+		return "capset"
+	case unix.SYS_CHDIR:
+		return "chdir"
+	case unix.SYS_CHROOT:
+		return "chroot"
+	case unix.SYS_CLONE:
+		return "clone"
+	case unix.SYS_CLONE3:
+		return "clone3"
+	case unix.SYS_CLOSE:
+		return "close"
+	case unix.SYS_CLOSE_RANGE:
+		return "close_range"
+	case unix.SYS_CONNECT:
+		return "connect"
+	case unix.SYS_DUP:
+		return "dup"
+	case unix.SYS_DUP3:
+		return "dup3"
+	case unix.SYS_EVENTFD2:
+		return "eventfd2"
+	case unix.SYS_EXECVE:
+		return "execve"
+	case unix.SYS_EXECVEAT:
+		return "execveat"
+	case unix.SYS_EXIT:
+		return "exit"
+	case unix.SYS_EXIT_GROUP:
+		return "exit_group"
+	case unix.SYS_FACCESSAT:
+		return "faccessat"
+	case unix.SYS_FCHDIR:
+		return "fchdir"
+	case unix.SYS_FCHMOD:
+		return "fchmod"
+	case unix.SYS_FCHMODAT:
+		return "fchmodat"
+	case unix.SYS_FCHOWN:
+		return "fchown"
+	case unix.SYS_FCHOWNAT:
+		return "fchownat"
+	case unix.SYS_FCNTL:
+		return "fcntl"
+	case unix.SYS_FLOCK:
+		return "flock"
+	case unix.SYS_FSCONFIG:
+		return "fsconfig"
+	case unix.SYS_FSMOUNT:
+		return "fsmount"
+	case unix.SYS_FSOPEN:
+		return "fsopen"
+	case unix.SYS_FSPICK:
+		return "fspick"
+	case unix.SYS_FTRUNCATE:
+		return "ftruncate"
+	case unix.SYS_GETCWD:
+		return "getcwd"
+	case unix.SYS_GETDENTS64:
+		return "getdents64"
+	case unix.SYS_GETEGID:
+		return "getegid"
+	case unix.SYS_GETEUID:
+		return "geteuid"
+	case unix.SYS_GETGID:
+		return "getgid"
+	case unix.SYS_GETPGID:
+		return "getpgid"
+	case unix.SYS_GETPID:
+		return "getpid"
+	case unix.SYS_GETPPID:
+		return "getppid"
+	case unix.SYS_GETRANDOM:
+		return "getrandom"
+	case unix.SYS_GETSID:
+		return "getsid"
+	case unix.SYS_GETTID:
+		return "gettid"
+	case unix.SYS_GETUID:
+		return "getuid"
+	case unix.SYS_IOCTL:
+		return "ioctl"
+	case unix.SYS_IOPRIO_SET:
+		return "ioprio_set"
+	case unix.SYS_KEYCTL:
+		return "keyctl"
+	case unix.SYS_KILL:
+		return "kill"
+	case unix.SYS_LANDLOCK_ADD_RULE:
+		return "landlock_add_rule"
+	case unix.SYS_LANDLOCK_CREATE_RULESET:
+		return "landlock_create_ruleset"
+	case unix.SYS_LANDLOCK_RESTRICT_SELF:
+		return "landlock_restrict_self"
+	case unix.SYS_LINKAT:
+		return "linkat"
+	case unix.SYS_LSEEK:
+		return "lseek"
+	case unix.SYS_MEMFD_CREATE:
+		return "memfd_create"
+	case unix.SYS_MKDIRAT:
+		return "mkdirat"
+	case unix.SYS_MKNODAT:
+		return "mknodat"
+	case unix.SYS_MOUNT:
+		return "mount"
+	case unix.SYS_MOUNT_SETATTR:
+		return "mount_setattr"
+	case unix.SYS_MOVE_MOUNT:
+		return "move_mount"
+	case unix.SYS_OPENAT:
+		return "openat"
+	case unix.SYS_OPENAT2:
+		return "openat2"
+	case unix.SYS_OPEN_TREE:
+		return "open_tree"
+	case unix.SYS_PERSONALITY:
+		return "personality"
+	case unix.SYS_PIDFD_GETFD:
+		return "pidfd_getfd"
+	case unix.SYS_PIDFD_OPEN:
+		return "pidfd_open"
+	case unix.SYS_PIDFD_SEND_SIGNAL:
+		return "pidfd_send_signal"
+	case unix.SYS_PIPE2:
+		return "pipe2"
+	case unix.SYS_PIVOT_ROOT:
+		return "pivot_root"
+	case unix.SYS_PPOLL:
+		return "ppoll"
+	case unix.SYS_PRCTL:
+		return "prctl"
+	case unix.SYS_PREAD64:
+		return "pread64"
+	case unix.SYS_PRLIMIT64:
+		return "prlimit64"
+	case unix.SYS_PWRITE64:
+		return "pwrite64"
+	case unix.SYS_READ:
+		return "read"
+	case unix.SYS_READLINKAT:
+		return "readlinkat"
+	case unix.SYS_RECVFROM:
+		return "recvfrom"
+	case unix.SYS_RECVMSG:
+		return "recvmsg"
+	case unix.SYS_RENAMEAT2:
+		return "renameat2"
+	case unix.SYS_RT_SIGACTION:
+		return "rt_sigaction"
+	case unix.SYS_RT_SIGPROCMASK:
+		return "rt_sigprocmask"
+	case unix.SYS_SCHED_SETAFFINITY:
+		return "sched_setaffinity"
+	case unix.SYS_SCHED_SETATTR:
+		return "sched_setattr"
+	case unix.SYS_SECCOMP:
+		return "seccomp"
+	case unix.SYS_SENDMSG:
+		return "sendmsg"
+	case unix.SYS_SENDTO:
+		return "sendto"
+	case unix.SYS_SETDOMAINNAME:
+		return "setdomainname"
+	case unix.SYS_SETGID:
+		return "setgid"
+	case unix.SYS_SETGROUPS:
+		return "setgroups"
+	case unix.SYS_SETHOSTNAME:
+		return "sethostname"
+	case unix.SYS_SETNS:
+		return "setns"
+	case unix.SYS_SETPGID:
+		return "setpgid"
+	case unix.SYS_SETPRIORITY:
+		return "setpriority"
+	case unix.SYS_SETREGID:
+		return "setregid"
+	case unix.SYS_SETRESGID:
+		return "setresgid"
+	case unix.SYS_SETRESUID:
+		return "setresuid"
+	case unix.SYS_SETREUID:
+		return "setreuid"
+	case unix.SYS_SETSID:
+		return "setsid"
+	case unix.SYS_SETUID:
+		return "setuid"
+	case unix.SYS_SET_MEMPOLICY:
+		return "set_mempolicy"
+	case unix.SYS_SOCKET:
+		return "socket"
+	case unix.SYS_SOCKETPAIR:
+		return "socketpair"
+	case unix.SYS_STATX:
+		return "statx"
+	case unix.SYS_SYMLINKAT:
+		return "symlinkat"
+	case unix.SYS_UMASK:
+		return "umask"
+	case unix.SYS_UMOUNT2:
+		return "umount2"
+	case unix.SYS_UNLINKAT:
+		return "unlinkat"
+	case unix.SYS_UNSHARE:
+		return "unshare"
+	case unix.SYS_WAIT4:
+		return "wait4"
+	case unix.SYS_WAITID:
+		return "waitid"
+	case unix.SYS_WRITE:
+		return "write"
+	case unix.SYS_WRITEV:
+		return "writev"
+	}
+	return ""
+}
