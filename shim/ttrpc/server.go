@@ -1,0 +1,204 @@
+package ttrpc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+// Handler answers one call. The context ends with the caller's timeout, and
+// when its connection is gone.
+type Handler func(ctx context.Context, payload []byte) (wire.Message, error)
+
+// Server answers calls by the handlers that were registered.
+type Server struct {
+	services map[string]map[string]Handler
+	// log is told of what no caller can be told.
+	log func(text string)
+
+	mu       sync.Mutex
+	listener *os.File
+	conns    map[*serverConn]struct{}
+	closed   bool
+}
+
+// NewServer makes a server; log is told of connections that were refused or broke.
+func NewServer(log func(text string)) *Server {
+	return &Server{
+		services: make(map[string]map[string]Handler),
+		log:      log,
+		conns:    make(map[*serverConn]struct{}),
+	}
+}
+
+// Register adds the methods of a service. It must not be called while serving.
+func (s *Server) Register(service string, methods map[string]Handler) {
+	s.services[service] = methods
+}
+
+// Serve accepts connections of a listening socket until Close, and owns it.
+func (s *Server) Serve(listener *os.File) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return listener.Close()
+	}
+	s.listener = listener
+	s.mu.Unlock()
+	for {
+		conn, err := accept(listener)
+		switch {
+		case err != nil && s.isClosed():
+			return nil
+		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENOMEM):
+			// The connection stays in the queue and so the socket stays readable: there
+			// is nothing to wait for but time.
+			s.log("accept: " + err.Error())
+			time.Sleep(50 * time.Millisecond)
+			continue
+		case err != nil:
+			return fmt.Errorf("accept on %s: %w", listener.Name(), err)
+		}
+		if err := samePeer(conn); err != nil {
+			s.log("connection refused: " + err.Error())
+			conn.Close()
+			continue
+		}
+		s.start(conn)
+	}
+}
+
+// Close stops accepting and closes every connection.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.listener != nil {
+		s.listener.Close()
+	}
+	for c := range s.conns {
+		c.file.Close()
+	}
+}
+
+func (s *Server) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// serverConn is one connection. Answers are written whole, one after the other.
+type serverConn struct {
+	server *Server
+	file   *os.File
+	write  sync.Mutex
+}
+
+func (s *Server) start(file *os.File) {
+	c := &serverConn{server: s, file: file}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		file.Close()
+		return
+	}
+	s.conns[c] = struct{}{}
+	go func() {
+		if err := c.serve(); err != nil {
+			s.log("connection lost: " + err.Error())
+		}
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+		file.Close()
+	}()
+}
+
+// serve reads requests until the peer closes the connection.
+func (c *serverConn) serve() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	in := bufio.NewReaderSize(c.file, 1024)
+	var last uint32
+	for {
+		h, body, err := readFrame(in)
+		var oversized errOversized
+		switch {
+		case errors.As(err, &oversized):
+			c.refuse(h.stream, ResourceExhausted, oversized.Error())
+			continue
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrClosed), errors.Is(err, unix.ECONNRESET):
+			return nil
+		case err != nil:
+			return err
+		}
+		if h.kind != typeRequest {
+			// Data for a stream that was refused, or something of a later protocol.
+			continue
+		}
+		if h.stream%2 != 1 || h.stream <= last {
+			c.refuse(h.stream, InvalidArgument, "stream id must be odd and greater than any before it")
+			continue
+		}
+		last = h.stream
+		if h.flags&flagRemoteOpen != 0 {
+			c.refuse(h.stream, Unimplemented, "streams of requests are not implemented")
+			continue
+		}
+		req := new(wire.Request)
+		if err := wire.Unmarshal(body, req); err != nil {
+			c.refuse(h.stream, InvalidArgument, "read the request: "+err.Error())
+			continue
+		}
+		go c.handle(ctx, h.stream, req)
+	}
+}
+
+func (c *serverConn) handle(ctx context.Context, stream uint32, req *wire.Request) {
+	if req.TimeoutNano > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(req.TimeoutNano))
+		defer cancel()
+	}
+	methods, known := c.server.services[req.Service]
+	if !known {
+		c.refuse(stream, Unimplemented, "service "+req.Service+" is not implemented")
+		return
+	}
+	h, known := methods[req.Method]
+	if !known {
+		c.refuse(stream, Unimplemented, "method "+req.Method+" of "+req.Service+" is not implemented")
+		return
+	}
+	answer, err := h(ctx, req.Payload)
+	if err != nil {
+		c.refuse(stream, CodeOf(err), err.Error())
+		return
+	}
+	c.answer(stream, &wire.Response{Status: &wire.Status{}, Payload: wire.Marshal(answer)})
+}
+
+func (c *serverConn) refuse(stream uint32, code Code, text string) {
+	c.answer(stream, &wire.Response{Status: &wire.Status{Code: int32(code), Message: text}})
+}
+
+func (c *serverConn) answer(stream uint32, r *wire.Response) {
+	b, err := frame(stream, typeResponse, 0, r)
+	if err != nil {
+		c.refuse(stream, ResourceExhausted, "answer: "+err.Error())
+		return
+	}
+	c.write.Lock()
+	defer c.write.Unlock()
+	// A failed write means that the peer is gone, which the reader sees too.
+	c.file.Write(b)
+}
