@@ -1,0 +1,181 @@
+package spec
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+func (c *checker) process(p place, process *specs.Process) {
+	c.args(p.at("args"), process.Args)
+	c.absolute(p.at("cwd"), process.Cwd)
+	c.env(p.at("env"), process.Env)
+	c.user(p.at("user"), &process.User)
+	if size := process.ConsoleSize; size != nil && process.Terminal { // without a terminal it is to be ignored
+		box := p.at("consoleSize")
+		// struct winsize has 16 bits for each, see ioctl_tty(2).
+		for _, side := range [2]struct {
+			key   string
+			value uint
+		}{{"height", size.Height}, {"width", size.Width}} {
+			if side.value > math.MaxUint16 {
+				c.bad(box.at(side.key), "expected 0 to 65535, found "+strconv.FormatUint(uint64(side.value), 10))
+			}
+		}
+	}
+	if process.Capabilities != nil {
+		c.capabilities(p.at("capabilities"), process.Capabilities)
+	}
+	c.rlimits(p.at("rlimits"), process.Rlimits)
+	c.line(p.at("apparmorProfile"), process.ApparmorProfile)
+	c.line(p.at("selinuxLabel"), process.SelinuxLabel)
+	if v := process.OOMScoreAdj; v != nil {
+		c.within(p.at("oomScoreAdj"), int64(*v), -1000, 1000)
+	}
+	if process.Scheduler != nil {
+		c.scheduler(p.at("scheduler"), process.Scheduler)
+	}
+	if process.IOPriority != nil {
+		c.ioPriority(p.at("ioPriority"), process.IOPriority)
+	}
+	if affinity := process.ExecCPUAffinity; affinity != nil {
+		a := p.at("execCPUAffinity")
+		c.cpuList(a.at("initial"), affinity.Initial)
+		c.cpuList(a.at("final"), affinity.Final)
+	}
+}
+
+func (c *checker) args(p place, args []string) {
+	switch {
+	case len(args) == 0:
+		c.hint(p, "is required and must have at least one entry", "the first one is the program to run")
+	case args[0] == "":
+		c.bad(p.nth(0), "is empty, expected the program to run")
+	}
+	c.texts(p, args)
+}
+
+func (c *checker) env(p place, env []string) {
+	for i, entry := range env {
+		switch eq := strings.IndexByte(entry, '='); {
+		case eq < 0:
+			c.bad(p.nth(i), "expected NAME=VALUE, found "+quote(entry))
+		case eq == 0:
+			c.bad(p.nth(i), "has an empty name before the equals sign: "+quote(entry))
+		default:
+			c.text(p.nth(i), entry)
+		}
+	}
+}
+
+// noID is (uid_t)-1: "leave it as it is" to the kernel, never a user or group.
+const noID = math.MaxUint32
+
+// mostGroups is NGROUPS_MAX, see setgroups(2).
+const mostGroups = 65536
+
+func (c *checker) user(p place, user *specs.User) {
+	if user.UID == noID {
+		c.bad(p.at("uid"), "4294967295 is no user: the kernel reads it as -1")
+	}
+	if user.GID == noID {
+		c.bad(p.at("gid"), "4294967295 is no group: the kernel reads it as -1")
+	}
+	if user.Umask != nil && *user.Umask > 0o777 {
+		c.hint(p.at("umask"), "expected 0 to 511, found "+strconv.FormatUint(uint64(*user.Umask), 10),
+			"it is decimal here: 18 is 022")
+	}
+	groups := p.at("additionalGids")
+	if len(user.AdditionalGids) > mostGroups {
+		c.bad(groups, "has more than 65536 entries, the kernel's limit")
+		return
+	}
+	for i, gid := range user.AdditionalGids {
+		if gid == noID {
+			c.bad(groups.nth(i), "4294967295 is no group: the kernel reads it as -1")
+		}
+	}
+}
+
+// capabilities warns only: what isn't known can't be granted, and the OCI spec
+// wants a warning then, not an error.
+func (c *checker) capabilities(p place, sets *specs.LinuxCapabilities) {
+	for _, set := range [5]struct {
+		key   string
+		names []string
+	}{
+		{"bounding", sets.Bounding},
+		{"effective", sets.Effective},
+		{"inheritable", sets.Inheritable},
+		{"permitted", sets.Permitted},
+		{"ambient", sets.Ambient},
+	} {
+		list := p.at(set.key)
+		for i, name := range set.names {
+			if !KnownCapability(name) {
+				c.warn(list.nth(i), "unknown capability "+quote(name)+" is left out")
+			}
+		}
+	}
+	effective, ambient := p.at("effective"), p.at("ambient")
+	for i, name := range sets.Effective {
+		if !slices.Contains(sets.Permitted, name) && KnownCapability(name) {
+			c.warn(effective.nth(i), name+" can't be effective without being permitted: it is left out")
+		}
+	}
+	for i, name := range sets.Ambient {
+		if (!slices.Contains(sets.Permitted, name) || !slices.Contains(sets.Inheritable, name)) && KnownCapability(name) {
+			c.warn(ambient.nth(i), name+" can't be ambient without being permitted and inheritable: it is left out")
+		}
+	}
+}
+
+// KnownCapability tells whether a name is one of capabilities(7), as of Linux
+// 5.9, which brought the last.
+func KnownCapability(name string) bool {
+	switch name {
+	case "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
+		"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_LINUX_IMMUTABLE", "CAP_NET_BIND_SERVICE",
+		"CAP_NET_BROADCAST", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_IPC_LOCK", "CAP_IPC_OWNER",
+		"CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_CHROOT", "CAP_SYS_PTRACE", "CAP_SYS_PACCT",
+		"CAP_SYS_ADMIN", "CAP_SYS_BOOT", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_SYS_TIME",
+		"CAP_SYS_TTY_CONFIG", "CAP_MKNOD", "CAP_LEASE", "CAP_AUDIT_WRITE", "CAP_AUDIT_CONTROL",
+		"CAP_SETFCAP", "CAP_MAC_OVERRIDE", "CAP_MAC_ADMIN", "CAP_SYSLOG", "CAP_WAKE_ALARM",
+		"CAP_BLOCK_SUSPEND", "CAP_AUDIT_READ", "CAP_PERFMON", "CAP_BPF", "CAP_CHECKPOINT_RESTORE":
+		return true
+	}
+	return false
+}
+
+func (c *checker) rlimits(list place, rlimits []specs.POSIXRlimit) {
+	for i := range rlimits {
+		p, limit := list.nth(i), &rlimits[i]
+		if !knownRlimit(limit.Type) {
+			c.hint(p.at("type"), "unknown limit "+quote(limit.Type), "the names are in getrlimit(2), like RLIMIT_NOFILE")
+		} else {
+			for j := range i {
+				if rlimits[j].Type == limit.Type {
+					c.bad(p.at("type"), limit.Type+" is set twice")
+					break
+				}
+			}
+		}
+		if limit.Soft > limit.Hard {
+			c.bad(p.at("soft"), "is greater than the hard limit: "+strconv.FormatUint(limit.Soft, 10)+
+				" > "+strconv.FormatUint(limit.Hard, 10))
+		}
+	}
+}
+
+func knownRlimit(name string) bool {
+	switch name {
+	case "RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_CPU", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_LOCKS",
+		"RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_NOFILE", "RLIMIT_NPROC", "RLIMIT_RSS",
+		"RLIMIT_RTPRIO", "RLIMIT_RTTIME", "RLIMIT_SIGPENDING", "RLIMIT_STACK":
+		return true
+	}
+	return false
+}

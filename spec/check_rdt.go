@@ -1,0 +1,30 @@
+package spec
+
+import (
+	"strings"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// intelRdt checks what is to be written to resctrl: each value is one line of
+// its schemata file, and closID one folder in its root.
+func (c *checker) intelRdt(p place, rdt *specs.LinuxIntelRdt) {
+	switch id := rdt.ClosID; {
+	case id == "" || id == "/": // the container's own class, and the default class
+	case id == "." || id == ".." || strings.ContainsAny(id, "/\n\x00") || len(id) > 255:
+		c.bad(p.at("closID"), `expected a folder's name, or "/" for the default class, found `+quote(id))
+	case id == "info" || id == "mon_data" || id == "mon_groups":
+		c.bad(p.at("closID"), quote(id)+" is a folder of resctrl itself")
+	}
+	c.line(p.at("l3CacheSchema"), rdt.L3CacheSchema)
+	if s := rdt.L3CacheSchema; s != "" && !strings.HasPrefix(s, "L3:") {
+		c.warn(p.at("l3CacheSchema"), "should start with L3:")
+	}
+	if c.line(p.at("memBwSchema"), rdt.MemBwSchema) && rdt.MemBwSchema != "" && !strings.HasPrefix(rdt.MemBwSchema, "MB:") {
+		c.bad(p.at("memBwSchema"), "must start with MB:, found "+quote(rdt.MemBwSchema))
+	}
+	lines := p.at("schemata")
+	for i, line := range rdt.Schemata {
+		c.line(lines.nth(i), line)
+	}
+}

@@ -1,0 +1,69 @@
+package spec
+
+import (
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/internal/json"
+)
+
+// Parse decodes a config.json. The error is a [*json.SyntaxError] with line and
+// column, or [Errors] with a complaint for each value of a wrong type.
+//
+// It differs from encoding/json in being stricter: invalid UTF-8, duplicate
+// keys, null in lists and missing required entries are refused, and a key in
+// another case is an unknown key.
+func Parse(data []byte) (*specs.Spec, error) {
+	v := new(specs.Spec)
+	return result(v, decode(data, v, decodeSpec))
+}
+
+// ParseProcess decodes a process object, as exec --process takes it.
+func ParseProcess(data []byte) (*specs.Process, error) {
+	v := new(specs.Process)
+	return result(v, decode(data, v, decodeProcess))
+}
+
+// ParseResources decodes a resources object, as update -r takes it.
+func ParseResources(data []byte) (*specs.LinuxResources, error) {
+	v := new(specs.LinuxResources)
+	return result(v, decode(data, v, decodeLinuxResources))
+}
+
+func result[T any](v *T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// decode fills v as far as it can, also where it returns complaints.
+func decode[T any](data []byte, v *T, into func(*json.Decoder, *T)) error {
+	d := json.NewDecoder(data)
+	into(d, v)
+	if err := d.Syntax(); err != nil {
+		return err
+	}
+	faults, more := d.Faults()
+	if len(faults) == 0 {
+		return nil
+	}
+	list := collector{more: more}
+	for _, f := range faults {
+		list.add(Complaint{Pointer: f.Pointer, Message: f.Message})
+	}
+	return list.errors()
+}
+
+// mark notes that a key of the current structure has been seen.
+func mark(d *json.Decoder, seen, bit uint64) uint64 {
+	if seen&bit != 0 {
+		d.Duplicate()
+	}
+	return seen | bit
+}
+
+func require(d *json.Decoder, seen, bit uint64, key string) {
+	if seen&bit == 0 {
+		d.Missing(key)
+	}
+}

@@ -1,0 +1,114 @@
+package spec
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// ConfigName is the name of the config in a bundle, by the OCI runtime spec.
+const ConfigName = "config.json"
+
+// MaxSize is the largest config that is read. Real ones have some ten
+// kilobytes; the kernel takes no more than 6 MiB of arguments and environment.
+const MaxSize = 16 << 20
+
+// Load reads and decodes the config.json of a bundle, a folder. It does not
+// check it: that is for Check.
+func Load(bundle string) (*specs.Spec, error) {
+	data, err := readConfig(bundle)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Parse(data)
+	if err != nil {
+		return nil, &ConfigError{Err: err}
+	}
+	return s, nil
+}
+
+// A ConfigError says why a bundle's config.json can't be used. It wraps the
+// cause: an error of the file system, a [*json.SyntaxError] or [Errors].
+type ConfigError struct {
+	Err  error
+	Hint string
+}
+
+func (e *ConfigError) Error() string {
+	text := ConfigName + ": " + e.Err.Error()
+	if e.Hint != "" {
+		text += " (" + e.Hint + ")"
+	}
+	return text
+}
+
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+func readConfig(bundle string) ([]byte, error) {
+	// Without O_NONBLOCK, opening a pipe waits for a writer.
+	f, err := os.OpenFile(filepath.Join(bundle, ConfigName), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, &ConfigError{cause(err), openHint(bundle, err)}
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, &ConfigError{Err: cause(err)}
+	}
+	if !info.Mode().IsRegular() { // a device may never end
+		return nil, &ConfigError{Err: errors.New("not a regular file")}
+	}
+	if info.Size() > MaxSize {
+		return nil, &ConfigError{Err: errTooLarge}
+	}
+	// One byte beyond the size lets the last read see the end, and one beyond
+	// the limit shows that the file has grown past it meanwhile.
+	data := make([]byte, 0, info.Size()+1)
+	for len(data) <= MaxSize {
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return nil, &ConfigError{Err: cause(err)}
+		}
+	}
+	return nil, &ConfigError{Err: errTooLarge}
+}
+
+var errTooLarge = errors.New("larger than 16 MiB, which no config needs")
+
+// cause takes the operation and the path off an error: the message names the
+// file already.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func openHint(bundle string, err error) string {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return "in the bundle " + strconv.Quote(bundle)
+	case !isFolder(bundle):
+		return "there is no folder " + strconv.Quote(bundle) + " to be the bundle"
+	}
+	return "the bundle " + strconv.Quote(bundle) + " has none: name another one, or write one by berth spec"
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
