@@ -1,0 +1,124 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Destroy removes the group's directories, with all groups below them, where
+// they are ours (or forced), and then the parents that Create made for them,
+// as far as those are empty. That they are gone already is no error.
+//
+// Processes that are ending are waited for, up to the host's Timeout; then
+// the error is ErrBusy and names some. Destroy kills nobody: call Kill before.
+// Processes that a version 1 freezer holds are let go, since they could not end.
+func (g *Group) Destroy() error {
+	until := time.Now().Add(g.host.Timeout)
+	var failed error
+	// Version 2 first: it can be waited for, and a process leaves all
+	// hierarchies at once.
+	for _, n := range g.byPreference() {
+		if n.made == 0 && !g.force || n.path == "/" {
+			continue
+		}
+		err := removeEmpty(n.full(""))
+		if err == unix.EBUSY || err == unix.ENOTEMPTY {
+			err = g.removeBusy(n, until)
+		}
+		if err != nil {
+			if failed == nil {
+				failed = err
+				var e *Error
+				if !errors.As(err, &e) {
+					failed = &Error{Op: "remove", Path: n.full(""), Err: err}
+				}
+			}
+			continue
+		}
+		if n.made > 1 && !g.keepParents {
+			removeMade(&node{Hierarchy: n.Hierarchy, path: parentOf(n.path), made: n.made - 1})
+		}
+	}
+	g.Close()
+	return failed
+}
+
+// removeBusy removes a directory that has children or processes.
+func (g *Group) removeBusy(n *node, until time.Time) error {
+	for round := 0; ; round++ {
+		dir, err := g.open(n)
+		if err == nil {
+			err = removeBelow(dir)
+		}
+		if err == nil || gone(err) {
+			err = removeEmpty(n.full(""))
+		}
+		if err != unix.EBUSY && err != unix.ENOTEMPTY {
+			return err
+		}
+		pids, err := g.procsOf(n, true)
+		if err != nil && !gone(err) {
+			return err
+		}
+		if len(pids) > 0 && n.Version == 1 && n.Has("freezer") {
+			if err := g.thawTree(n); err != nil && !gone(err) {
+				return err
+			}
+		}
+		empty, err := g.awaitEmpty(n, until)
+		if err != nil && !gone(err) {
+			return err
+		}
+		// Empty and still busy: a child appeared in between, or the last
+		// process is on its way out and version 1 does not say when it is.
+		if empty && round > 0 && breathe(round, until) || empty && round == 0 {
+			continue
+		}
+		return &Error{Op: "remove", Path: n.full(""), Err: ErrBusy, Hint: "it has processes" + listed(pids)}
+	}
+}
+
+// removeBelow removes the groups below a directory, deepest first, as far as
+// they are free of processes.
+func removeBelow(dir int) error {
+	names, err := children(dir, ".")
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, name := range names {
+		err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+		if err == unix.EBUSY || err == unix.ENOTEMPTY {
+			var fd int
+			if fd, err = openAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+				err = removeBelow(fd)
+				unix.Close(fd)
+			}
+			if err == nil {
+				err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+			}
+		}
+		if err != nil && err != unix.ENOENT && failed == nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// listed names some processes for a message.
+func listed(pids []int) string {
+	if len(pids) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(" (pid %d", pids[0])
+	for _, pid := range pids[1:min(3, len(pids))] {
+		text += fmt.Sprintf(", %d", pid)
+	}
+	if len(pids) > 3 {
+		text += fmt.Sprintf(" and %d more", len(pids)-3)
+	}
+	return text + ")"
+}

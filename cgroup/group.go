@@ -1,0 +1,327 @@
+package cgroup
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Group is one cgroup: a directory in each hierarchy that it spans. It may be
+// used by several goroutines. Directories are opened when they are first
+// needed and stay open until Close or Destroy.
+type Group struct {
+	host        *Host
+	path        string
+	nodes       []node
+	force       bool
+	keepParents bool
+
+	mu sync.Mutex // guards the descriptors in nodes
+}
+
+// node is the group's directory in one hierarchy.
+type node struct {
+	*Hierarchy
+	path string // below the mount point
+	made int    // how many of the path's last directories are ours
+	fd   int    // -1 until needed
+}
+
+// An Option changes how a group is created or opened.
+type Option func(*options)
+
+type options struct {
+	force       bool
+	owned       bool
+	keepParents bool
+	only        []string
+	enable      []string
+	record      []string
+}
+
+// Force lets the group be written to and removed although it belongs to
+// somebody else. It is for people who name that group and mean it.
+func Force() Option { return func(o *options) { o.force = true } }
+
+// Owned says that the caller knows, from a record of its own, that it made
+// every directory of the group, or had systemd make them for it.
+func Owned() Option { return func(o *options) { o.owned = true } }
+
+// Made gives back what Group.Made said when the group was created, so that it
+// is known as the caller's own.
+func Made(directories []string) Option {
+	return func(o *options) { o.record = directories }
+}
+
+// KeepParents makes Destroy leave the parent directories that Create had to
+// make: a place where groups come and go is not made anew for each.
+func KeepParents() Option { return func(o *options) { o.keepParents = true } }
+
+// Only limits the group to the hierarchies of these controllers; "unified"
+// is version 2, and "name=systemd" a named hierarchy.
+func Only(controllers ...string) Option {
+	return func(o *options) { o.only = controllers }
+}
+
+// Enable says which version 2 controllers the group must have. Without it a
+// unified host enables all that it can; a hybrid one those that a limit needs,
+// when it is set.
+func Enable(controllers ...string) Option {
+	return func(o *options) { o.enable = append(make([]string, 0, len(controllers)), controllers...) }
+}
+
+func gather(opts []Option) options {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// selected reports whether Only leaves the hierarchy in.
+func (o *options) selected(h *Hierarchy) bool {
+	if o.only == nil {
+		return true
+	}
+	return slices.ContainsFunc(o.only, func(name string) bool {
+		return h.Has(name) || h.Version == 2 && name == "unified" || h.Name != "" && name == "name="+h.Name
+	})
+}
+
+// newGroup lays out a group without touching the host.
+func (h *Host) newGroup(path string, o options) (*Group, error) {
+	clean, err := cleanPath(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(h.hierarchies) == 0 {
+		return nil, ErrNotMounted
+	}
+	for _, name := range o.only {
+		one := options{only: []string{name}}
+		if !slices.ContainsFunc(h.hierarchies, func(h Hierarchy) bool { return one.selected(&h) }) {
+			return nil, &Error{Op: "find the hierarchy of", Path: name, Err: ErrNoController}
+		}
+	}
+	g := &Group{host: h, path: clean, force: o.force, keepParents: o.keepParents}
+	g.nodes = make([]node, 0, len(h.hierarchies))
+	for i := range h.hierarchies {
+		if o.selected(&h.hierarchies[i]) {
+			n := node{Hierarchy: &h.hierarchies[i], path: clean, fd: -1}
+			n.recall(o)
+			g.nodes = append(g.nodes, n)
+		}
+	}
+	return g, nil
+}
+
+// recall counts what of the node's path is on the caller's record.
+func (n *node) recall(o options) {
+	if o.owned {
+		n.made = 1
+	}
+	for path, made := n.path, 1; path != "/" && slices.Contains(o.record, n.dir+path); path = parentOf(path) {
+		n.made = made
+		made++
+	}
+}
+
+// Open gives the group at path, which must exist in at least one hierarchy.
+func (h *Host) Open(path string, opts ...Option) (*Group, error) {
+	o := gather(opts)
+	g, err := h.newGroup(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return g, g.dropAbsent()
+}
+
+// OfProcess gives the group that a process is in: its own place in each
+// hierarchy. pid 0 is this process.
+func (h *Host) OfProcess(pid int, opts ...Option) (*Group, error) {
+	o := gather(opts)
+	list, err := h.memberships(pid)
+	if err != nil {
+		return nil, err
+	}
+	g, err := h.newGroup("/", o)
+	if err != nil {
+		return nil, err
+	}
+	kept := g.nodes[:0]
+	var outside error
+	for _, n := range g.nodes {
+		i := slices.IndexFunc(list, func(m membership) bool { return m.in(n.Hierarchy) })
+		if i < 0 || list[i].deleted {
+			continue
+		}
+		if n.path, err = n.within(list[i].path); err != nil {
+			outside = err
+			continue
+		}
+		n.recall(o)
+		kept = append(kept, n)
+		// The group's own name is the one on version 2, else the first that is not the root.
+		if n.Version == 2 || g.path == "/" {
+			g.path = n.path
+		}
+	}
+	g.nodes = kept
+	if len(kept) == 0 && outside != nil {
+		return nil, outside
+	}
+	return g, g.dropAbsent()
+}
+
+// dropAbsent opens the group's directories and forgets those that are not there.
+func (g *Group) dropAbsent() error {
+	var failed error
+	kept := g.nodes[:0]
+	for _, n := range g.nodes {
+		fd, err := openAt(unix.AT_FDCWD, n.full(""), unix.O_RDONLY|unix.O_DIRECTORY)
+		if err != nil {
+			if err != unix.ENOENT && failed == nil {
+				failed = &Error{Op: "open", Path: n.full(""), Err: err}
+			}
+			continue
+		}
+		n.fd = fd
+		kept = append(kept, n)
+	}
+	g.nodes = kept
+	if len(kept) > 0 {
+		return nil
+	}
+	if failed == nil {
+		failed = &Error{Op: "open", Path: g.path, Err: fs.ErrNotExist}
+	}
+	return failed
+}
+
+// Host gives the host that the group is on.
+func (g *Group) Host() *Host { return g.host }
+
+// Path is the group's path below the mount points.
+func (g *Group) Path() string { return g.path }
+
+// Directory gives the group's directory in the hierarchy of a controller (or
+// "unified", or "name=systemd"); "" if it has none there.
+func (g *Group) Directory(controller string) string {
+	if n := g.node(controller); n != nil {
+		return n.full("")
+	}
+	return ""
+}
+
+// Made lists the directories that Create made for this group, for the caller's
+// record: given to Made later, they make the group its own again.
+func (g *Group) Made() []string {
+	var list []string
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		path := n.path
+		for range n.made {
+			list = append(list, n.dir+path)
+			path = parentOf(path)
+		}
+	}
+	return list
+}
+
+// Close gives the descriptors back. The group itself stays, and so does the
+// use of this value, which opens what it needs again.
+func (g *Group) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.nodes {
+		if g.nodes[i].fd >= 0 {
+			unix.Close(g.nodes[i].fd)
+			g.nodes[i].fd = -1
+		}
+	}
+	return nil
+}
+
+// node finds the group's directory for a controller.
+func (g *Group) node(controller string) *node {
+	one := options{only: []string{controller}}
+	for i := range g.nodes {
+		if one.selected(g.nodes[i].Hierarchy) {
+			return &g.nodes[i]
+		}
+	}
+	return nil
+}
+
+// unified gives the group's directory on version 2, or nil.
+func (g *Group) unified() *node {
+	for i := range g.nodes {
+		if g.nodes[i].Version == 2 {
+			return &g.nodes[i]
+		}
+	}
+	return nil
+}
+
+// open gives the descriptor of the group's directory, which it keeps.
+func (g *Group) open(n *node) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n.fd < 0 {
+		fd, err := openAt(unix.AT_FDCWD, n.full(""), unix.O_RDONLY|unix.O_DIRECTORY)
+		if err != nil {
+			return -1, err
+		}
+		n.fd = fd
+	}
+	return n.fd, nil
+}
+
+// full is the path of the group's directory, or of a file in it.
+func (n *node) full(file string) string {
+	dir := n.dir + n.path
+	if n.path == "/" {
+		dir = strings.TrimSuffix(n.dir, "/")
+		if file == "" {
+			return n.dir
+		}
+	}
+	if file == "" {
+		return dir
+	}
+	return dir + "/" + file
+}
+
+// read gives a file of the group as one record.
+func (g *Group) read(n *node, file string, buf []byte) ([]byte, error) {
+	dir, err := g.open(n)
+	if err == nil {
+		buf, err = readRecord(dir, n.file(file), buf)
+	}
+	if err != nil {
+		return nil, &Error{Op: "read", Path: n.full(n.file(file)), Err: err}
+	}
+	return buf, nil
+}
+
+// write gives a file of the group a value.
+func (g *Group) write(n *node, file, value string) error {
+	dir, err := g.open(n)
+	if err == nil {
+		err = writeFile(dir, n.file(file), value)
+	}
+	if err != nil {
+		return &Error{Op: "write", Path: n.full(n.file(file)), Value: value, Err: err}
+	}
+	return nil
+}
+
+// gone reports whether an error says that the cgroup is not there any more: a
+// file of a removed one, opened before, answers ENODEV.
+func gone(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV)
+}

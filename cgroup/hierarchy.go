@@ -1,0 +1,97 @@
+package cgroup
+
+import (
+	"slices"
+	"strings"
+)
+
+// Hierarchy is one tree of cgroups: the version 2 one, or a version 1 one with
+// its controllers, or a version 1 one with a name and no controller.
+type Hierarchy struct {
+	Version     int
+	Controllers []string // on version 2: those that are not on version 1
+	Name        string   // of a named version 1 hierarchy, as "systemd"
+	Mountpoint  string
+	// Root is the part of the hierarchy that is mounted, as this process's
+	// cgroup namespace names it: "/" but for bind mounts and containers that
+	// share the host's namespace; "/.." and up if it lies above the namespace.
+	Root     string
+	NoPrefix bool // files lack their controller's name, as "cpus" for "cpuset.cpus"
+	ReadOnly bool
+
+	dir string // the mount point as this process opens it
+}
+
+// String names the hierarchy as /proc/self/cgroup does, and version 2 "unified".
+func (h *Hierarchy) String() string {
+	switch {
+	case h.Version == 2:
+		return "unified"
+	case h.Name != "" && len(h.Controllers) == 0:
+		return "name=" + h.Name
+	case h.Name != "":
+		return strings.Join(h.Controllers, ",") + ",name=" + h.Name
+	}
+	return strings.Join(h.Controllers, ",")
+}
+
+// Has reports whether the controller lives in this hierarchy.
+func (h *Hierarchy) Has(controller string) bool {
+	return slices.Contains(h.Controllers, controller)
+}
+
+// file gives a controller's file the name that it has here.
+func (h *Hierarchy) file(name string) string {
+	if !h.NoPrefix || strings.HasPrefix(name, "cgroup.") {
+		return name
+	}
+	if _, rest, found := strings.Cut(name, "."); found {
+		return rest
+	}
+	return name
+}
+
+// isLegacyController tells the controllers among the options of a version 1
+// superblock from its flags (xattr, noprefix, clone_children, release_agent=…,
+// cpuset_v2_mode, favordynmods, seclabel). Version 1 gets no new ones.
+func isLegacyController(option string) bool {
+	switch option {
+	case "cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids",
+		"net_cls", "net_prio", "perf_event", "hugetlb", "rdma", "misc", "dmem", "debug":
+		return true
+	}
+	return false
+}
+
+// hierarchyOf turns a mount into the hierarchy it shows.
+func hierarchyOf(m mount) Hierarchy {
+	h := Hierarchy{Version: m.version, Mountpoint: m.point, Root: m.root, ReadOnly: m.readOnly}
+	if m.version == 2 {
+		return h
+	}
+	for option := range strings.SplitSeq(m.options, ",") {
+		switch {
+		case isLegacyController(option):
+			h.Controllers = append(h.Controllers, option)
+		case option == "noprefix":
+			h.NoPrefix = true
+		case option == "ro":
+			h.ReadOnly = true
+		case strings.HasPrefix(option, "name="):
+			h.Name = option[len("name="):]
+		}
+	}
+	return h
+}
+
+// preferable reports whether a is a better view of the same hierarchy than b:
+// writable before read-only, the whole before a part, the larger part before the smaller.
+func preferable(a, b *Hierarchy) bool {
+	if a.ReadOnly != b.ReadOnly {
+		return b.ReadOnly
+	}
+	if (a.Root == "/") != (b.Root == "/") {
+		return a.Root == "/"
+	}
+	return len(a.Root) < len(b.Root)
+}

@@ -1,0 +1,171 @@
+package cgroup
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Host is what this mount namespace shows of the kernel's hierarchies.
+type Host struct {
+	// Timeout bounds what waits for the kernel: freezing, thawing, killing, removing.
+	Timeout time.Duration
+
+	hierarchies []Hierarchy
+	root        string // "" for the machine, a folder for a copied or made-up tree
+}
+
+// Mode is the name of a layout; nothing in this package depends on it but defaults.
+type Mode int
+
+// The layouts. Hybrid has version 2 mounted beside version 1 controllers.
+const (
+	None Mode = iota
+	Legacy
+	Hybrid
+	Unified
+)
+
+func (m Mode) String() string {
+	switch m {
+	case Legacy:
+		return "legacy"
+	case Hybrid:
+		return "hybrid"
+	case Unified:
+		return "unified"
+	}
+	return "none"
+}
+
+// Detect finds the hierarchies by this process's mount table and by asking
+// each mount what it is. A host where nothing is mounted is no error here;
+// Create will say ErrNotMounted.
+func Detect() (*Host, error) { return DetectIn("") }
+
+// DetectIn is Detect on a tree of files below dir, with its own
+// proc/self/mountinfo: a copy of another machine's, or one made for a test.
+func DetectIn(dir string) (*Host, error) {
+	h := &Host{Timeout: 10 * time.Second, root: strings.TrimSuffix(dir, "/")}
+	path := h.root + "/proc/self/mountinfo"
+	// One read holds a small table; the buffer grows with a busy host's.
+	text, err := readWhole(unix.AT_FDCWD, path, make([]byte, 16<<10))
+	if err != nil {
+		return nil, &Error{Op: "read", Path: path, Err: err}
+	}
+	h.adopt(parseMountinfo(text))
+	for i := range h.hierarchies {
+		u := &h.hierarchies[i]
+		if u.Version != 2 {
+			continue
+		}
+		path := u.dir + "/cgroup.controllers"
+		text, err := readWhole(unix.AT_FDCWD, path, make([]byte, 512))
+		if err != nil {
+			return nil, &Error{Op: "read", Path: path, Err: err}
+		}
+		u.Controllers = strings.Fields(string(text))
+	}
+	return h, nil
+}
+
+// adopt keeps the best visible mount of each hierarchy.
+func (h *Host) adopt(mounts []mount) {
+	found := make([]Hierarchy, 0, len(mounts))
+	for _, m := range mounts {
+		// A later mount on the same place hides the earlier.
+		found = slices.DeleteFunc(found, func(f Hierarchy) bool { return f.Mountpoint == m.point })
+		c := hierarchyOf(m)
+		c.dir = h.root + strings.TrimSuffix(m.point, "/")
+		if c.dir == "" {
+			c.dir = "/"
+		}
+		if c.Version == 1 && len(c.Controllers) == 0 && c.Name == "" {
+			continue
+		}
+		same := slices.IndexFunc(found, func(f Hierarchy) bool {
+			return f.Version == c.Version && f.Name == c.Name && slices.Equal(f.Controllers, c.Controllers)
+		})
+		if same >= 0 && !preferable(&c, &found[same]) {
+			continue
+		}
+		// What the table lists may lie under another mount (a tmpfs over
+		// /sys/fs/cgroup): a mkdir there would make an ordinary folder.
+		if h.root == "" && !isCgroupMount(c.dir, c.Version) {
+			continue
+		}
+		if same >= 0 {
+			found[same] = c
+		} else {
+			found = append(found, c)
+		}
+	}
+	h.hierarchies = found
+}
+
+func isCgroupMount(dir string, version int) bool {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return false
+	}
+	if version == 2 {
+		return st.Type == unix.CGROUP2_SUPER_MAGIC
+	}
+	return st.Type == unix.CGROUP_SUPER_MAGIC
+}
+
+// Hierarchies lists what was found, in the order of the mount table.
+func (h *Host) Hierarchies() []*Hierarchy {
+	list := make([]*Hierarchy, len(h.hierarchies))
+	for i := range h.hierarchies {
+		list[i] = &h.hierarchies[i]
+	}
+	return list
+}
+
+// Controller gives the hierarchy where the controller lives, nil if none has it.
+func (h *Host) Controller(name string) *Hierarchy {
+	for i := range h.hierarchies {
+		if h.hierarchies[i].Has(name) {
+			return &h.hierarchies[i]
+		}
+	}
+	return nil
+}
+
+// Unified gives the version 2 hierarchy, nil if it is not mounted.
+func (h *Host) Unified() *Hierarchy {
+	for i := range h.hierarchies {
+		if h.hierarchies[i].Version == 2 {
+			return &h.hierarchies[i]
+		}
+	}
+	return nil
+}
+
+// Mode names the layout.
+func (h *Host) Mode() Mode {
+	var v1, v2 bool
+	for i := range h.hierarchies {
+		switch {
+		case h.hierarchies[i].Version == 2:
+			v2 = true
+		case len(h.hierarchies[i].Controllers) > 0:
+			v1 = true
+		}
+	}
+	switch {
+	case v1 && v2:
+		return Hybrid
+	case v1:
+		return Legacy
+	case v2:
+		return Unified
+	}
+	return None
+}
+
+// proc is a path below this host's /proc.
+func (h *Host) proc(path string) string { return h.root + "/proc/" + path }

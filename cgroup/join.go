@@ -1,0 +1,149 @@
+package cgroup
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Join moves a process, with all its threads, into the group; pid 0 is this
+// process. The kernel waits for an RCU grace period there, up to 20 ms: to
+// start a process in a group, use CloneFD and JoinFiles.
+func (g *Group) Join(pid int) error {
+	if err := g.Ready(); err != nil {
+		return err
+	}
+	value := strconv.Itoa(pid)
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if err := g.mayJoin(n); err != nil {
+			return err
+		}
+		if err := g.write(n, "cgroup.procs", value); err != nil {
+			return g.explainJoin(n, err)
+		}
+	}
+	return nil
+}
+
+// Ready refuses groups that no process should be put into now: frozen ones. A
+// process that enters a frozen version 1 group cannot even be killed, and on
+// version 2 it would stop before it has done anything.
+func (g *Group) Ready() error {
+	n, err := g.frozenNode()
+	if err != nil {
+		return err
+	}
+	if n != nil {
+		return &Error{Op: "join", Path: n.full(""), Err: ErrFrozen, Hint: "thaw it first"}
+	}
+	return nil
+}
+
+// CloneFD gives a descriptor of the group's version 2 directory for clone3's
+// CLONE_INTO_CGROUP (SysProcAttr.CgroupFD), which costs no grace period. It
+// belongs to the group and is good until Close. On a host without version 2
+// it is -1. Version 1 hierarchies are entered by JoinFiles.
+func (g *Group) CloneFD() (int, error) {
+	n := g.unified()
+	if n == nil {
+		return -1, nil
+	}
+	if err := g.mayJoin(n); err != nil {
+		return -1, err
+	}
+	if err := g.Ready(); err != nil {
+		return -1, err
+	}
+	fd, err := g.open(n)
+	if err != nil {
+		return -1, &Error{Op: "open", Path: n.full(""), Err: err}
+	}
+	return fd, nil
+}
+
+// JoinFiles opens the "tasks" files of the group's version 1 directories, for
+// a single-threaded process that writes "0" to each to enter the group by
+// itself, which costs no grace period. The caller closes them. On a host
+// without version 1 there are none.
+func (g *Group) JoinFiles() ([]*os.File, error) {
+	if err := g.Ready(); err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if n.Version == 2 {
+			continue
+		}
+		err := g.mayJoin(n)
+		if err == nil {
+			var dir, fd int
+			if dir, err = g.open(n); err == nil {
+				if fd, err = openAt(dir, "tasks", unix.O_WRONLY); err == nil {
+					files = append(files, os.NewFile(uintptr(fd), n.full("tasks")))
+					continue
+				}
+			}
+			err = &Error{Op: "open", Path: n.full("tasks"), Err: err}
+		}
+		for _, f := range files {
+			f.Close()
+		}
+		return nil, err
+	}
+	return files, nil
+}
+
+// JoinPaths names what JoinFiles opens.
+func (g *Group) JoinPaths() []string {
+	var paths []string
+	for i := range g.nodes {
+		if g.nodes[i].Version == 1 {
+			paths = append(paths, g.nodes[i].full("tasks"))
+		}
+	}
+	return paths
+}
+
+// ExplainJoin adds to the error of a process that could not enter the group by
+// CloneFD (file is then "") or by one of the JoinPaths what is known of the cause.
+func (g *Group) ExplainJoin(file string, err error) error {
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if file == "" && n.Version == 2 || file != "" && n.full("tasks") == file {
+			return g.explainJoin(n, &Error{Op: "join", Path: n.full(""), Err: err})
+		}
+	}
+	return &Error{Op: "join", Path: g.path, Err: err}
+}
+
+func (g *Group) explainJoin(n *node, err error) error {
+	e := &Error{Op: "join", Path: n.full(""), Err: err}
+	var inner *Error
+	if errors.As(err, &inner) {
+		e.Err = inner.Err
+	}
+	switch {
+	case errors.Is(err, unix.EBUSY) && n.Version == 2:
+		e.Hint = "it gives controllers to its children (" + strings.Join(subtreeControl(n, n.path, make([]byte, 512)), " ") +
+			"), and such a cgroup may hold no processes: use one of its children"
+	case errors.Is(err, unix.EOPNOTSUPP) && n.Version == 2:
+		switch kind, _ := typeOf(n); kind {
+		case DomainInvalid:
+			e.Hint = invalidHint
+		case Threaded:
+			e.Hint = "it is threaded: processes enter the root of its subtree, and only threads are placed here"
+		}
+	case errors.Is(err, unix.ENOSPC) && n.Has("cpuset"):
+		e.Hint = "its cpuset has no processors or no memory nodes"
+	case errors.Is(err, unix.EINVAL) && n.Has("cpu"):
+		e.Hint = "a real-time process needs cpu.rt_runtime_us above 0 in the cgroup"
+	case errors.Is(err, unix.ESRCH):
+		e.Hint = "there is no such process"
+	}
+	return e
+}
