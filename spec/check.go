@@ -42,12 +42,12 @@ type checker struct {
 func (c *checker) bad(p place, message string) { c.hint(p, message, "") }
 
 func (c *checker) hint(p place, message, hint string) {
-	c.add(Complaint{Pointer: p.pointer(), Message: message, Hint: hint})
+	c.add(Complaint{Pointer: string(p.appendTo(nil)), Message: message, Hint: hint})
 }
 
 func (c *checker) warn(p place, message string) {
 	if len(c.warnings) < maxComplaints {
-		c.warnings = append(c.warnings, Complaint{Pointer: p.pointer(), Message: message})
+		c.warnings = append(c.warnings, Complaint{Pointer: string(p.appendTo(nil)), Message: message})
 	}
 }
 

@@ -54,6 +54,7 @@ func (c *checker) memory(p place, m *specs.LinuxMemory) {
 	for _, v := range [5]struct {
 		key   string
 		value *int64
+		//lint:ignore SA1019 a deprecated limit can be wrong too
 	}{{"limit", m.Limit}, {"reservation", m.Reservation}, {"swap", m.Swap}, {"kernel", m.Kernel}, {"kernelTCP", m.KernelTCP}} {
 		if v.value != nil && *v.value < -1 {
 			c.bad(p.at(v.key), "expected a number of bytes, or -1 for no limit, found "+strconv.FormatInt(*v.value, 10))

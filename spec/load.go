@@ -19,10 +19,20 @@ const ConfigName = "config.json"
 // kilobytes; the kernel takes no more than 6 MiB of arguments and environment.
 const MaxSize = 16 << 20
 
-// Load reads and decodes the config.json of a bundle, a folder. It does not
-// check it: that is for Check.
+// LoadChecked reads, decodes and checks the config.json of a bundle, a folder.
+// The error has all complaints at once, of Parse and of Check; the warnings are
+// those of Check.
+func LoadChecked(bundle string) (s *specs.Spec, warnings []Complaint, err error) {
+	data, err := Read(bundle)
+	if err != nil {
+		return nil, nil, err
+	}
+	return ParseChecked(data)
+}
+
+// Load reads and decodes the config.json of a bundle, but does not check it.
 func Load(bundle string) (*specs.Spec, error) {
-	data, err := readConfig(bundle)
+	data, err := Read(bundle)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +60,9 @@ func (e *ConfigError) Error() string {
 
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-func readConfig(bundle string) ([]byte, error) {
+// Read returns the bytes of a bundle's config.json. The error is a
+// [*ConfigError].
+func Read(bundle string) ([]byte, error) {
 	// Without O_NONBLOCK, opening a pipe waits for a writer.
 	f, err := os.OpenFile(filepath.Join(bundle, ConfigName), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -183,7 +183,7 @@ func TestFaults(t *testing.T) {
 		for d.Object(); d.Next(); {
 			switch d.Key() {
 			case "s":
-				d.String()
+				_ = d.String()
 			case "b":
 				d.Bool()
 			case "i":

@@ -95,10 +95,11 @@ func (w *Writer) newline() {
 	if w.Indent == "" {
 		return
 	}
-	w.buf = append(w.buf, '\n')
+	buf := append(w.buf, '\n')
 	for range w.ends {
-		w.buf = append(w.buf, w.Indent...)
+		buf = append(buf, w.Indent...)
 	}
+	w.buf = buf
 }
 
 // String writes a string.
