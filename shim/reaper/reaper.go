@@ -1,0 +1,216 @@
+package reaper
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/sys"
+)
+
+// Idtypes of waitid(2).
+const (
+	pAll   = 0
+	pPidfd = 3
+)
+
+// Exit is how and when a process ended.
+type Exit struct {
+	Pid int
+	// Status is the exit status, or 128 and the signal that ended the process.
+	Status int
+	At     time.Time
+}
+
+// Reaper waits for children. There can be only one in a process.
+type Reaper struct {
+	mu       sync.Mutex
+	children map[int]*Child
+	holds    int
+
+	wake chan struct{}
+}
+
+// Child is a process whose end is awaited.
+type Child struct {
+	Pid int
+
+	reaper *Reaper
+	onExit func(Exit)
+	done   chan struct{}
+	exit   Exit // when done is closed
+	pidfd  int  // -1 from the end of the process on; under the reaper's lock
+}
+
+// Start makes this process a subreaper and begins to reap.
+func Start() (*Reaper, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("become a subreaper: %w", err)
+	}
+	r := &Reaper{children: make(map[int]*Child), wake: make(chan struct{}, 1)}
+	died := make(chan os.Signal, 1)
+	signal.Notify(died, unix.SIGCHLD)
+	go func() {
+		for {
+			r.sweep()
+			select {
+			case <-died:
+			case <-r.wake:
+			}
+		}
+	}()
+	return r, nil
+}
+
+// Hold stops the reaping of orphans until release is called. It must be held
+// around everything that leaves this process a child whose pid is learnt only
+// later, and by Adopt.
+func (r *Reaper) Hold() (release func()) {
+	r.mu.Lock()
+	r.holds++
+	r.mu.Unlock()
+	return sync.OnceFunc(func() {
+		r.mu.Lock()
+		r.holds--
+		r.mu.Unlock()
+		r.poke()
+	})
+}
+
+func (r *Reaper) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Adopt awaits the end of a process that is a child of this one already, dead
+// or alive. onExit is called once, from the reaper, and must not block. Between
+// the making of the process and Adopt there must be a Hold.
+func (r *Reaper) Adopt(pid int, onExit func(Exit)) (*Child, error) {
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open a pidfd of process %d: %w", pid, err)
+	}
+	if _, err := sys.WaitID(pPidfd, pidfd, unix.WNOHANG|unix.WNOWAIT); err != nil {
+		unix.Close(pidfd)
+		return nil, fmt.Errorf("process %d cannot be waited for: %w", pid, err)
+	}
+	r.mu.Lock()
+	c := r.add(pid, pidfd, onExit)
+	r.mu.Unlock()
+	r.poke()
+	return c, nil
+}
+
+// Start forks and executes a program whose end is awaited; onExit may be nil.
+func (r *Reaper) Start(argv0 string, argv []string, attr *syscall.ProcAttr, onExit func(Exit)) (*Child, error) {
+	if attr.Sys == nil {
+		attr.Sys = &syscall.SysProcAttr{}
+	}
+	pidfd := -1
+	attr.Sys.PidFD = &pidfd
+	// Under the lock, so that no sweep sees the child before it is known.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pid, err := syscall.ForkExec(argv0, argv, attr)
+	if err != nil {
+		return nil, fmt.Errorf("execute %s: %w", argv0, err)
+	}
+	return r.add(pid, pidfd, onExit), nil
+}
+
+func (r *Reaper) add(pid, pidfd int, onExit func(Exit)) *Child {
+	c := &Child{Pid: pid, reaper: r, onExit: onExit, done: make(chan struct{}), pidfd: pidfd}
+	r.children[pid] = c
+	return c
+}
+
+// sweep reaps all that has ended and may be reaped now.
+func (r *Reaper) sweep() {
+	r.mu.Lock()
+	var ended []*Child
+	if r.holds > 0 {
+		ended = r.sweepKnown()
+	} else {
+		ended = r.sweepAll()
+	}
+	r.mu.Unlock()
+	for _, c := range ended {
+		if c.onExit != nil {
+			c.onExit(c.exit)
+		}
+		close(c.done)
+	}
+}
+
+func (r *Reaper) sweepKnown() (ended []*Child) {
+	for _, c := range r.children {
+		if r.reap(c) {
+			ended = append(ended, c)
+		}
+	}
+	return ended
+}
+
+// sweepAll takes the zombies in the kernel's order. Each is looked at before it
+// is reaped: as long as it is not, nobody else has its pid.
+func (r *Reaper) sweepAll() (ended []*Child) {
+	for {
+		zombie, err := sys.WaitID(pAll, 0, unix.WNOHANG|unix.WNOWAIT)
+		if err != nil || zombie.Pid == 0 {
+			return ended // ECHILD: no children at all
+		}
+		if c := r.children[zombie.Pid]; c != nil && r.reap(c) {
+			ended = append(ended, c)
+			continue
+		}
+		var status unix.WaitStatus
+		unix.Wait4(zombie.Pid, &status, unix.WNOHANG, nil)
+	}
+}
+
+// reap takes the status of c if it has ended.
+func (r *Reaper) reap(c *Child) bool {
+	e, err := sys.WaitID(pPidfd, c.pidfd, unix.WNOHANG)
+	if err == nil && e.Pid == 0 {
+		return false
+	}
+	c.exit = Exit{Pid: c.Pid, Status: int(e.Status), At: time.Now()}
+	switch {
+	case err != nil:
+		// Not our child any more, which only another waiter can bring about. The
+		// process is gone; that its status is lost is said by 255, as runc does.
+		c.exit.Status = 255
+	case e.Code != sys.CldExited:
+		c.exit.Status = 128 + int(e.Status)
+	}
+	delete(r.children, c.Pid)
+	unix.Close(c.pidfd)
+	c.pidfd = -1
+	return true
+}
+
+// Wait waits for the end of the process.
+func (c *Child) Wait() Exit {
+	<-c.done
+	return c.exit
+}
+
+// Done is closed when the process has ended and onExit has returned.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Signal sends a signal to this very process. It returns ESRCH when that has ended.
+func (c *Child) Signal(sig syscall.Signal) error {
+	c.reaper.mu.Lock()
+	defer c.reaper.mu.Unlock()
+	if c.pidfd < 0 {
+		return unix.ESRCH
+	}
+	return unix.PidfdSendSignal(c.pidfd, sig, nil, 0)
+}
