@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-runtime/berth/cgroup/ledger"
 	"golang.org/x/sys/unix"
 )
 
@@ -12,6 +13,8 @@ import (
 type Host struct {
 	// Timeout bounds what waits for the kernel: freezing, thawing, killing, removing.
 	Timeout time.Duration
+	// Shares is the formula by which Set turns CPU shares into a version 2 weight.
+	Shares ledger.SharesFormula
 
 	hierarchies []Hierarchy
 	root        string // "" for the machine, a folder for a copied or made-up tree

@@ -78,9 +78,12 @@ func writeFile(dirfd int, name, value string) error {
 		return err
 	}
 	defer unix.Close(fd)
+	return writeFD(fd, value)
+}
+
+func writeFD(fd int, value string) error {
 	for {
-		_, err = unix.Write(fd, []byte(value))
-		if err != unix.EINTR {
+		if _, err := unix.Write(fd, []byte(value)); err != unix.EINTR {
 			return err
 		}
 	}

@@ -3,16 +3,24 @@ package cgroup
 import (
 	"os"
 	"os/exec"
+	"strings"
+	"syscall"
 )
 
-// playMore holds the roles that single tests need.
-func playMore(name, argument string) {
-	switch name {
-	case "count": // uses the processor
-		for i := 0; ; i++ {
+// roles are what a test starts inside of a group: the test program again, with
+// the role in its environment.
+var roles = map[string]func(argument string){
+	"sleep": func(string) {
+		for {
+			syscall.Pause()
+		}
+	},
+	"count": func(string) { // uses the processor
+		for {
 			os.Getppid()
 		}
-	case "forks": // makes children faster than one can list them
+	},
+	"forks": func(string) { // makes children faster than one can list them
 		for range 300 {
 			cmd := exec.Command("/proc/self/exe")
 			cmd.Env = append(os.Environ(), roleVariable+"=sleep")
@@ -20,7 +28,18 @@ func playMore(name, argument string) {
 			cmd.Start()
 			cmd.Stdin.(*os.File).Close()
 		}
-	default:
+	},
+}
+
+// playRole is the other side of start: it waits for its standard input to end.
+func playRole(role string) {
+	var b [1]byte
+	os.Stdin.Read(b[:])
+	name, argument, _ := strings.Cut(role, ":")
+	play, known := roles[name]
+	if !known {
 		os.Exit(99)
 	}
+	play(argument)
+	os.Exit(0)
 }

@@ -143,22 +143,6 @@ func startIn(g *Group, cmd *exec.Cmd) error {
 	return gate.Close()
 }
 
-// playRole is the other side of start.
-func playRole(role string) {
-	var b [1]byte
-	os.Stdin.Read(b[:])
-	name, argument, _ := strings.Cut(role, ":")
-	switch name {
-	case "sleep":
-		for {
-			syscall.Pause()
-		}
-	default:
-		playMore(name, argument)
-	}
-	os.Exit(0)
-}
-
 // fakeHost lays out a tree of files and detects it. A name that ends in a slash is a folder.
 func fakeHost(t testing.TB, files map[string]string) *Host {
 	t.Helper()

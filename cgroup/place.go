@@ -1,0 +1,66 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Place is where the cgroupfs driver puts groups whose config names no path.
+const Place = "/berth"
+
+// ResolvePath gives a container's group by the spec's cgroupsPath for the
+// cgroupfs driver. The spec wants the same path to mean the same place always.
+//
+//   - Absolute: below the mount points of the hierarchies.
+//   - Relative: below Base, which does not depend on the caller's own group on
+//     an ordinary host. (runc takes the caller's group there, or its parent,
+//     so that the same config lands elsewhere from another shell; crun takes the root.)
+//   - Empty: Base, then /berth, then the container's id.
+func (h *Host) ResolvePath(cgroupsPath, id string) (string, error) {
+	if strings.HasPrefix(cgroupsPath, "/") {
+		return cleanPath(cgroupsPath)
+	}
+	if strings.Count(cgroupsPath, ":") == 2 {
+		return "", fmt.Errorf("cgroupsPath %q has the systemd driver's form slice:prefix:name, which needs --systemd-cgroup", cgroupsPath)
+	}
+	if cgroupsPath == "" {
+		cgroupsPath = Place[1:] + "/" + EscapeName(id)
+	}
+	base, err := h.Base()
+	if err != nil {
+		return "", err
+	}
+	return cleanPath(base + "/" + cgroupsPath)
+}
+
+// Base is where this process may have groups of its own: the root of the
+// mounts, for root. An ordinary user on version 2 has the innermost delegated
+// group around his own process; where there is none it is the root again, and
+// Create will say that it is not permitted.
+func (h *Host) Base() (string, error) {
+	u := h.Unified()
+	if os.Geteuid() == 0 || u == nil {
+		return "/", nil
+	}
+	list, err := h.memberships(0)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range list {
+		if !m.unified {
+			continue
+		}
+		own, err := u.within(m.path)
+		if err != nil {
+			return "/", nil
+		}
+		n := node{Hierarchy: u, path: own, fd: -1}
+		for at := own; at != "/"; at = parentOf(at) {
+			if h.isDelegated(&n, at) {
+				return at, nil
+			}
+		}
+	}
+	return "/", nil
+}
