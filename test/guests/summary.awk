@@ -1,0 +1,25 @@
+# What logs of the runner in test come to: for each log its counts, what failed, and what was
+# skipped for which reason. A test's last message before "--- SKIP" is its reason; go test -v
+# says at "=== RUN", "=== NAME" and "=== CONT" whose messages follow.
+FNR == 1 {
+	if (NR > 1) report()
+	file = FILENAME; sub(/.*\//, "", file)
+	passed = failed = skipped = 0; split("", why); split("", count); split("", which); failures = ""
+	complete = 0
+}
+/^### FAIL/ { failures = failures "  FAIL package " $3 "\n" }
+/^=== (RUN|NAME|CONT) / { current = $3; next }
+/^ *--- PASS: / { passed++ }
+/^ *--- FAIL: / { failed++; failures = failures "  FAIL " $3 "\n" }
+/^ *--- SKIP: / {
+	skipped++
+	reason = ($3 in why) ? why[$3] : "no reason given"
+	count[reason]++
+	which[reason] = (count[reason] == 1) ? $3 : which[reason] ((count[reason] <= 3) ? ", " $3 : (count[reason] == 4) ? ", …" : "")
+}
+/^ +[A-Za-z0-9_]+\.go:[0-9]+: / { text = $0; sub(/^ +[^ ]+ /, "", text); why[current] = text }
+function report(    reason) {
+	printf "%s: %d passed, %d failed, %d skipped\n%s", file, passed, failed, skipped, failures
+	for (reason in count) printf "  skipped %d: %s (%s)\n", count[reason], reason, which[reason]
+}
+END { if (NR) report() }
