@@ -1,0 +1,103 @@
+package harness
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const module = "github.com/berth-runtime/berth"
+
+// Engine is the path of the binary under test.
+func Engine(t testing.TB) string {
+	t.Helper()
+	return must(t, engine)
+}
+
+// Helper is the path of the helper program, test/inside.
+func Helper(t testing.TB) string {
+	t.Helper()
+	return must(t, helper)
+}
+
+var engine = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("BERTH_BIN"); path != "" {
+		return filepath.Abs(path)
+	}
+	return build("cmd/berth")
+})
+
+var helper = sync.OnceValues(func() (string, error) { return build("test/inside") })
+
+// busybox is copied into the session, so that root file systems can have hard links to it.
+var busybox = sync.OnceValues(func() (string, error) {
+	source := os.Getenv("BERTH_BUSYBOX")
+	if source == "" {
+		var err error
+		if source, err = exec.LookPath("busybox"); err != nil {
+			return "", fmt.Errorf("%w (Debian has it in the package busybox-static)", err)
+		}
+	}
+	data, err := os.ReadFile(source)
+	if err != nil {
+		return "", err
+	}
+	target := filepath.Join(session, "busybox")
+	return target, os.WriteFile(target, data, 0o755)
+})
+
+func must(t testing.TB, get func() (string, error)) string {
+	t.Helper()
+	path, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func build(folder string) (string, error) {
+	top, err := moduleFolder()
+	if err != nil {
+		return "", err
+	}
+	if err := touchSources(top); err != nil {
+		return "", err
+	}
+	target := filepath.Join(session, filepath.Base(folder))
+	cmd := exec.Command("go", "build", "-o", target, module+"/"+folder)
+	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", folder, err, out)
+	}
+	return target, nil
+}
+
+func moduleFolder() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module's folder: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// touchSources looks at each source file of the module. The go command keeps the result of a passing test
+// until a file that the test looked at changes; the sources of a binary built by the test it would not know of.
+func touchSources(top string) error {
+	return filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != top {
+			return fs.SkipDir
+		}
+		if ext := filepath.Ext(path); ext == ".go" || ext == ".s" || ext == ".mod" {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+}

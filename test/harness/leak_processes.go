@@ -1,0 +1,102 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// leakedProcesses finds processes that belong to the test: by the mark in their environment, by their cgroup, and
+// by being a child of this process, zombies included: an engine's helper that nobody waits for is one.
+func (b *Box) leakedProcesses() {
+	b.T.Helper()
+	pids, err := allPIDs()
+	b.must(err)
+	for _, pid := range pids {
+		why := b.ours(pid)
+		if why == "" {
+			continue
+		}
+		b.T.Errorf("left behind: process %d %s (%s)", pid, commandLine(pid), why)
+		b.thaw(pid)
+		unix.Kill(pid, unix.SIGKILL)
+		if _, err := reap(pid); err != nil && !errors.Is(err, unix.ECHILD) {
+			b.T.Error(err)
+		}
+	}
+}
+
+// ours says why a process is the test's, or nothing.
+func (b *Box) ours(pid int) string {
+	if pid == os.Getpid() {
+		return ""
+	}
+	proc := fmt.Sprintf("/proc/%d/", pid)
+	if env, _ := os.ReadFile(proc + "environ"); slices.Contains(strings.Split(string(env), "\x00"), mark+"="+b.Tag) {
+		return "started by the engine"
+	}
+	if cgroups, _ := os.ReadFile(proc + "cgroup"); strings.Contains(string(cgroups), b.Tag) {
+		return "in a cgroup of the test"
+	}
+	if parent, state := parent(pid); parent == os.Getpid() && !slices.Contains(b.before.children, pid) {
+		return "a child of the test in state " + state
+	}
+	return ""
+}
+
+func allPIDs() ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	var pids []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, err
+}
+
+// parent reads the parent and the state letter from /proc/PID/stat, where both come after the name in brackets.
+func parent(pid int) (ppid int, state string) {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
+	fields := strings.Fields(rest)
+	if len(fields) < 2 {
+		return 0, ""
+	}
+	ppid, _ = strconv.Atoi(fields[1])
+	return ppid, fields[0]
+}
+
+func children() ([]int, error) {
+	pids, err := allPIDs()
+	return slices.DeleteFunc(pids, func(pid int) bool {
+		p, _ := parent(pid)
+		return p != os.Getpid()
+	}), err
+}
+
+func commandLine(pid int) string {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if len(data) == 0 {
+		data, _ = os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	}
+	return strings.TrimSpace(strings.ReplaceAll(string(data), "\x00", " "))
+}
+
+// thaw lets a frozen process of a v1 cgroup come to its end: frozen there, even SIGKILL waits.
+func (b *Box) thaw(pid int) {
+	cgroups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	for _, line := range strings.Split(string(cgroups), "\n") {
+		if parts := strings.SplitN(line, ":", 3); len(parts) == 3 && parts[1] == "freezer" && strings.Contains(parts[2], b.Tag) {
+			for _, h := range Hierarchies(b.T) {
+				os.WriteFile(filepath.Join(h.Dir, parts[2], "freezer.state"), []byte("THAWED"), 0)
+			}
+		}
+	}
+}

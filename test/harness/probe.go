@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// NeedTool returns the path of a program of the host, and skips the test where it isn't installed.
+func NeedTool(t testing.TB, name, debianPackage string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Skip(t, "needs %s (Debian has it in the package %s)", name, debianPackage)
+	}
+	return path
+}
+
+// NeedNamespace skips the test where the kernel has no such namespaces, or allows none.
+func NeedNamespace(t testing.TB, kind string) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/ns/" + kind); err != nil {
+		Skip(t, "needs %s namespaces: %v", kind, err)
+	}
+	if most, err := os.ReadFile("/proc/sys/user/max_" + kind + "_namespaces"); err == nil && strings.TrimSpace(string(most)) == "0" {
+		Skip(t, "needs %s namespaces: user.max_%s_namespaces is 0", kind, kind)
+	}
+}
+
+// NeedCapability skips the test where root itself lacks a capability, as it does in some virtual machines and containers.
+func NeedCapability(t testing.TB, number int, name string) {
+	t.Helper()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		t.Fatal(os.NewSyscallError("capget", err))
+	}
+	if data[number/32].Effective&(1<<(number%32)) == 0 {
+		Skip(t, "needs the capability %s", name)
+	}
+}
+
+// NeedV2 skips the test where the host has no cgroup v2 hierarchy, not even a hybrid host's, and returns its folder.
+func NeedV2(t testing.TB) string {
+	t.Helper()
+	for _, h := range Hierarchies(t) {
+		if h.Unified {
+			return h.Dir
+		}
+	}
+	Skip(t, "needs a cgroup v2 hierarchy")
+	return ""
+}
+
+// NeedFilesystem skips the test where the kernel has no such file system.
+func NeedFilesystem(t testing.TB, name string) {
+	t.Helper()
+	list, err := os.ReadFile("/proc/filesystems")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(list), "\n") {
+		if strings.TrimSpace(strings.TrimPrefix(line, "nodev")) == name {
+			return
+		}
+	}
+	Skip(t, "needs the file system %s", name)
+}
+
+// NeedFile skips the test where a file of /proc or /sys is missing, with what is missing in the reason.
+func NeedFile(t testing.TB, pattern, what string) string {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		Skip(t, "needs %s: there is no %s", what, pattern)
+	}
+	return found[0]
+}

@@ -1,0 +1,69 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// reap waits for the end of a child of this process, own or adopted, and takes its status.
+func reap(pid int) (unix.WaitStatus, error) {
+	if err := waitGone(pid, Deadline); err != nil {
+		return 0, err
+	}
+	var status unix.WaitStatus
+	for {
+		got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case got != pid:
+			return 0, fmt.Errorf("process %d has ended, but is not to be waited for", pid)
+		default:
+			return status, nil
+		}
+	}
+}
+
+// waitGone waits until a process has ended, whosever child it is. A zombie has ended.
+func waitGone(pid int, limit time.Duration) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return os.NewSyscallError("pidfd_open", err)
+	}
+	defer unix.Close(fd)
+	return pollIn(fd, limit)
+}
+
+func pollIn(fd int, limit time.Duration) error {
+	end := time.Now().Add(limit)
+	for {
+		left := time.Until(end)
+		if left <= 0 {
+			return fmt.Errorf("nothing came within %s", limit)
+		}
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, int(left.Milliseconds())+1)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return os.NewSyscallError("poll", err)
+		}
+		if n > 0 {
+			return nil
+		}
+	}
+}
+
+// WaitGone waits until a process has ended.
+func (b *Box) WaitGone(pid int) {
+	b.T.Helper()
+	if err := waitGone(pid, Deadline); err != nil {
+		b.T.Fatalf("wait for process %d: %v", pid, err)
+	}
+}

@@ -1,0 +1,57 @@
+// Command inside is the helper program that integration tests put into a container, to look and try from there.
+//
+// It prints JSON of package view. It is static and needs nothing of the container but itself; what
+// it reads of /proc it leaves empty where there is none. It takes no part in setting anything up: a
+// container is judged by what this program finds, never by what the engine says it did.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+)
+
+// The main goroutine stays on the main thread: /proc/self and the thread's own attributes
+// (scheduler, I/O priority, memory policy, keyring) are then those of the process that was started.
+func init() { runtime.LockOSThread() }
+
+func main() {
+	// Before anything else opens one.
+	fds := openFDs()
+	if len(os.Args) < 2 {
+		fail("usage: inside look|try|hook|signals|winch|hang|send …")
+	}
+	words := os.Args[2:]
+	switch os.Args[1] {
+	case "look":
+		v := look(fds)
+		v.Files, v.Dirs = files(words), dirs(words)
+		print(v)
+	case "try":
+		print(try(words))
+	case "hook":
+		hook(fds, words)
+	case "signals":
+		signals()
+	case "winch":
+		winch()
+	case "hang":
+		select {}
+	case "send":
+		send(words)
+	default:
+		fail("unknown command " + os.Args[1])
+	}
+}
+
+func print(v any) {
+	if err := json.NewEncoder(os.Stdout).Encode(v); err != nil {
+		fail(err.Error())
+	}
+}
+
+func fail(message string) {
+	fmt.Fprintln(os.Stderr, "inside: "+message)
+	os.Exit(125)
+}
