@@ -158,6 +158,9 @@ func (b *Builder) Words(words ...Arg) Addr {
 // Because sets the note of the calls that follow.
 func (b *Builder) Because(pointer, text string) { b.note = Note{pointer, text} }
 
+// Note is the note of the calls that follow.
+func (b *Builder) Note() Note { return b.note }
+
 // SetFuel sets how many jumps the Program may take.
 func (b *Builder) SetFuel(jumps uint32) { b.fuel = jumps }
 

@@ -15,17 +15,18 @@ import (
 type Failure struct {
 	Index int
 	Errno unix.Errno
+	Nr    uint32 // of the call, for who does not have the Program
 }
 
 // ParseFailure reads a failure record; it says no to anything else.
 func ParseFailure(record []byte) (Failure, bool) {
 	le := binary.LittleEndian
-	if len(record) != RecordLen || le.Uint32(record) != recordMagic || le.Uint32(record[12:]) != 0 {
+	if len(record) != RecordLen || le.Uint32(record) != recordMagic {
 		return Failure{}, false
 	}
 	index, errno := le.Uint32(record[4:]), le.Uint32(record[8:])
 	if index >= MaxOps || errno == 0 || errno > maxErrno {
 		return Failure{}, false
 	}
-	return Failure{Index: int(index), Errno: unix.Errno(errno)}, true
+	return Failure{Index: int(index), Errno: unix.Errno(errno), Nr: le.Uint32(record[12:])}, true
 }

@@ -80,6 +80,15 @@ check:
 
 error:
 	NEGL  AX
+	TESTL $const_flagRetry, CX
+	JEQ   expected
+	CMPL  AX, $const_eagain
+	JNE   expected
+	SUBL  $1, R13
+	JCS   exhausted
+	JMP   next
+
+expected:
 	TESTL $const_flagAnyErrno, CX
 	JNE   jump
 	CMPW  AX, (const_opErrnos+0)(BX)
@@ -107,6 +116,8 @@ exhausted:
 fail:
 	MOVL R12, (const_hdrRecord+4)(R15)
 	MOVL AX, (const_hdrRecord+8)(R15)
+	MOVL (const_opNr)(BX), CX
+	MOVL CX, (const_hdrRecord+12)(R15)
 	MOVL const_hdrReportFD(R15), DI
 	LEAQ const_hdrRecord(R15), SI
 	MOVL $const_RecordLen, DX

@@ -70,6 +70,14 @@ check:
 	B    next
 
 error:
+	TBZ  $2, R9, expected // flagRetry
+	CMPW $const_eagain, R10
+	BNE  expected
+	CBZ  R21, exhausted
+	SUB  $1, R21
+	B    next
+
+expected:
 	TBNZ $1, R9, jump // flagAnyErrno
 	MOVHU (const_opErrnos+0)(R22), R11
 	CMPW R11, R10
@@ -102,6 +110,8 @@ exhausted:
 fail:
 	MOVW R20, (const_hdrRecord+4)(R19)
 	MOVW R10, (const_hdrRecord+8)(R19)
+	MOVWU const_opNr(R22), R11
+	MOVW R11, (const_hdrRecord+12)(R19)
 	MOVWU const_hdrReportFD(R19), R0
 	ADD  $const_hdrRecord, R19, R1
 	MOVD $const_RecordLen, R2

@@ -17,6 +17,7 @@ const (
 	sysExitGroup = unix.SYS_EXIT_GROUP
 
 	msgNoSignal = unix.MSG_NOSIGNAL // a parent that is gone must not become a SIGPIPE
+	eagain      = unix.EAGAIN
 	eloop       = unix.ELOOP
 	epipe       = unix.EPIPE
 )

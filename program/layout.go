@@ -45,6 +45,7 @@ const (
 const (
 	flagZeroFails = 1 << iota // a result of 0 counts as -EPIPE
 	flagAnyErrno              // every errno is expected
+	flagRetry                 // EAGAIN makes the same call again, as a jump does
 )
 
 const (

@@ -66,6 +66,14 @@ func (o *Op) ExpectAny(target Label) *Op {
 	return o
 }
 
+// Retry makes the call again as long as it answers EAGAIN, on the fuel of a
+// jump each time: openat2 does so when a rename or a mount elsewhere crosses
+// the resolution of "..".
+func (o *Op) Retry() *Op {
+	o.flags |= flagRetry
+	return o
+}
+
 // ZeroFails makes a result of 0 count as EPIPE. With Expect(label, EPIPE) a
 // Program branches on it: a clone in the child, the end of a file.
 func (o *Op) ZeroFails() *Op {

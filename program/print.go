@@ -20,6 +20,7 @@ type Line struct {
 	Expected  []string // the expected errnos by name, "any" for all
 	Target    int      // where it goes on after one of them, or -1
 	ZeroFails bool
+	Retry     bool // the call is made again after EAGAIN
 	Note      Note
 }
 
@@ -54,6 +55,9 @@ func (l Line) String() string {
 	s.WriteString(l.Call + "(" + strings.Join(l.Args, ", ") + ")")
 	if l.ZeroFails {
 		s.WriteString("  0 is EPIPE")
+	}
+	if l.Retry {
+		s.WriteString("  EAGAIN again")
 	}
 	if l.Target >= 0 {
 		s.WriteString("  " + strings.Join(l.Expected, " ") + " → " + strconv.Itoa(l.Target))
@@ -112,6 +116,7 @@ func (pr printer) line(i int) Line {
 	if o.flags&flagAnyErrno != 0 {
 		l.Expected = append(l.Expected, "any")
 	}
+	l.Retry = o.flags&flagRetry != 0
 	return l
 }
 

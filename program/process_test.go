@@ -191,6 +191,10 @@ func mustFail(t *testing.T, p *program.Program, o startOptions) program.Failure 
 	if s := c.status(); s != 1 {
 		t.Fatalf("exit status %d after a failure, want 1", s)
 	}
+	if nr := p.Ops[f.Index].Nr; f.Nr != nr {
+		t.Fatalf("the record names call %d, op %d is call %d", f.Nr, f.Index, nr)
+	}
+	f.Nr = 0 // checked; callers look at the rest
 	return f
 }
 

@@ -138,7 +138,7 @@ func TestExpectedErrnos(t *testing.T) {
 	b.Call(unix.SYS_GETPID).Expect(l, errnos...)
 	b.Place(l)
 	b.Call(unix.SYS_CLOSE, Int(99)).Expect(l, errnos[1:]...)
-	if f := mustFail(t, build(t, b), startOptions{}); f != (Failure{1, unix.EBADF}) {
+	if f := mustFail(t, build(t, b), startOptions{}); f != (Failure{Index: 1, Errno: unix.EBADF}) {
 		t.Errorf("%+v", f)
 	}
 
@@ -168,7 +168,7 @@ func TestRangeOfErrnos(t *testing.T) {
 		printCell(b, cell)
 		p := build(t, b)
 		if c.fails {
-			if f := mustFail(t, p, startOptions{}); f != (Failure{0, unix.Errno(-c.value)}) {
+			if f := mustFail(t, p, startOptions{}); f != (Failure{Index: 0, Errno: unix.Errno(-c.value)}) {
 				t.Errorf("%d: %+v", c.value, f)
 			}
 			continue
@@ -219,7 +219,7 @@ func TestTheEndOfTheGateFails(t *testing.T) {
 	}
 	mustSucceed(t, p, startOptions{extraFiles: []*os.File{r}})
 	w.Close()
-	if f := mustFail(t, p, startOptions{extraFiles: []*os.File{r}}); f != (Failure{0, unix.EPIPE}) {
+	if f := mustFail(t, p, startOptions{extraFiles: []*os.File{r}}); f != (Failure{Index: 0, Errno: unix.EPIPE}) {
 		t.Errorf("%+v", f)
 	}
 }
@@ -249,10 +249,10 @@ func TestJumpsAndFuel(t *testing.T) {
 	if out := mustSucceed(t, build(t, loop(4)), input()); out != "...end" {
 		t.Errorf("%q", out)
 	}
-	if f := mustFail(t, build(t, loop(3)), input()); f != (Failure{0, unix.ELOOP}) {
+	if f := mustFail(t, build(t, loop(3)), input()); f != (Failure{Index: 0, Errno: unix.ELOOP}) {
 		t.Errorf("fuel for three: %+v", f)
 	}
-	if f := mustFail(t, build(t, loop(2)), input()); f != (Failure{2, unix.ELOOP}) {
+	if f := mustFail(t, build(t, loop(2)), input()); f != (Failure{Index: 2, Errno: unix.ELOOP}) {
 		t.Errorf("fuel for two: %+v", f)
 	}
 
@@ -264,7 +264,7 @@ func TestJumpsAndFuel(t *testing.T) {
 	again := b.NewLabel()
 	b.Place(again)
 	b.Call(unix.SYS_READ, Int(firstFD), b.Zeroed(8).Arg(), Int(1)).Expect(again, unix.EAGAIN)
-	if f := mustFail(t, build(t, b), startOptions{extraFiles: []*os.File{r}}); f != (Failure{1, unix.ELOOP}) {
+	if f := mustFail(t, build(t, b), startOptions{extraFiles: []*os.File{r}}); f != (Failure{Index: 1, Errno: unix.ELOOP}) {
 		t.Errorf("%+v", f)
 	}
 }
@@ -276,7 +276,7 @@ func TestAProcessThatFailedWaitsForItsParent(t *testing.T) {
 		p := build(t, b)
 		c := start(t, p, startOptions{})
 		f, failed := c.failure()
-		if !failed || f != (Failure{0, unix.EBADF}) {
+		if !failed || f != (Failure{Index: 0, Errno: unix.EBADF, Nr: unix.SYS_CLOSE}) {
 			t.Fatalf("%+v, %v", f, failed)
 		}
 		if n := p.Ops[f.Index].Note; n != (Note{"/mounts/3", "close 99"}) {

@@ -28,6 +28,7 @@ type op struct {
 	Nr        uint32
 	ZeroFails bool
 	AnyErrno  bool
+	Retry     bool
 	Args      [6]uint64
 	Out       uint64
 	Jump      uint32
@@ -85,14 +86,17 @@ func Run(segment []byte, k Kernel) (Result, error) {
 			continue
 		}
 		errno := unix.Errno(-result)
-		if !o.expects(errno) {
-			return fail(r, k, h, index, errno)
+		again := o.Retry && errno == unix.EAGAIN
+		if !again && !o.expects(errno) {
+			return fail(r, k, h, index, o.Nr, errno)
 		}
 		if fuel == 0 {
-			return fail(r, k, h, index, unix.ELOOP)
+			return fail(r, k, h, index, o.Nr, unix.ELOOP)
 		}
 		fuel--
-		index = uint64(o.Jump)
+		if !again {
+			index = uint64(o.Jump)
+		}
 	}
 	return r, nil
 }
@@ -107,9 +111,11 @@ func (o *op) expects(errno unix.Errno) bool {
 }
 
 // fail reports the failure and waits for the parent, as the last two calls.
-func fail(r Result, k Kernel, h header, index uint64, errno unix.Errno) (Result, error) {
+func fail(r Result, k Kernel, h header, index uint64, nr uint32, errno unix.Errno) (Result, error) {
 	record := r.Memory.base + recordAt
 	r.Memory.PutUint64(record+4, index|uint64(errno)<<32)
+	number, _ := r.Memory.Bytes(record+12, 4)
+	binary.LittleEndian.PutUint32(number, nr)
 	b, _ := r.Memory.Bytes(record, program.RecordLen)
 	f, ok := program.ParseFailure(b)
 	if !ok {
@@ -158,6 +164,7 @@ func decodeOp(mem *Memory, addr uint64) (op, error) {
 		Nr:        le.Uint32(b),
 		ZeroFails: b[4]&1 != 0,
 		AnyErrno:  b[4]&2 != 0,
+		Retry:     b[4]&4 != 0,
 		Out:       le.Uint64(b[56:]),
 		Jump:      le.Uint32(b[64:]),
 	}

@@ -1,0 +1,184 @@
+package compile
+
+import (
+	"strconv"
+
+	"github.com/berth-runtime/berth/plan"
+	"github.com/berth-runtime/berth/program"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// compiler is one Program in the making.
+type compiler struct {
+	*program.Builder
+	p *plan.Plan
+	f *Facts
+
+	report program.Arg
+	buf    program.Addr // a scratch byte that answers are read into
+	empty  program.Addr // ""
+	root   program.Cell // the container's root
+	later  []func()     // code for what seldom happens, placed after the end
+
+	binds  []program.Cell // sources opened early, by mount
+	proc   program.Cell   // a procfs of the container's pid namespace
+	hasPid bool           // proc is valid
+	null   program.Cell   // the host's /dev/null, as a detached mount
+	dark   program.Cell   // an empty read-only directory, as a detached mount
+	masks  bool           // null and dark are valid
+}
+
+func newCompiler(p *plan.Plan, f *Facts) *compiler {
+	c := &compiler{Builder: program.NewBuilder(), p: p, f: f, report: program.Int(int64(f.Report))}
+	c.buf = c.Zeroed(8)
+	c.empty = c.CString("")
+	return c
+}
+
+// Container compiles the first process of a container.
+func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
+	c := newCompiler(p, f)
+	c.begin(p.Process.PreserveFDs)
+	c.joinCgroups()
+	c.namespaces()
+	if p.Namespace(specs.MountNamespace) != nil {
+		c.openRoot()
+		c.openSources()
+		c.becomeRoot()
+		c.mounts()
+		c.devices()
+		c.links()
+		c.workingDirectory()
+	} else {
+		c.openPlainRoot()
+		c.becomeRoot()
+	}
+	c.sessionKeyring()
+	c.network()
+	c.names()
+	if p.Process.Terminal {
+		c.terminal()
+	}
+	c.hooks()
+	c.sysctls()
+	c.maskPaths()
+	c.readonlyPaths()
+	c.pivot()
+	c.process(&p.Process)
+	path := c.lookUp(&p.Process)
+	c.ask(Ready)
+	c.gate()
+	c.execute(&p.Process, path)
+	return c.finish()
+}
+
+func (c *compiler) finish() (*program.Program, error) {
+	for len(c.later) > 0 {
+		blocks := c.later
+		c.later = nil
+		for _, block := range blocks {
+			block()
+		}
+	}
+	return c.Build(c.f.Report)
+}
+
+// begin takes from the new process what it does not need.
+func (c *compiler) begin(preserve int) {
+	c.Because("", "set up the container's first process")
+	// Whoever may look into the container's pid namespace must not attach to us
+	// while we still hold the runtime's descriptors (CVE-2016-9962).
+	c.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_DUMPABLE), program.Int(0))
+	// All descriptors that the process is not meant to have end at its execve,
+	// those that leaked from the runtime's caller too (CVE-2024-21626).
+	// CLOSE_RANGE_CLOEXEC came with Linux 5.11.
+	old, on := c.NewLabel(), c.NewLabel()
+	c.Call(unix.SYS_CLOSE_RANGE, program.Int(int64(3+preserve)), program.Imm(^uint64(0)>>32), program.Int(unix.CLOSE_RANGE_CLOEXEC)).
+		Expect(old, unix.EINVAL, unix.ENOSYS)
+	c.Place(on)
+	c.aside(old, on, func() {
+		c.Call(unix.SYS_FCNTL, c.report, program.Int(unix.F_SETFD), program.Int(unix.FD_CLOEXEC))
+		if c.f.Gate >= 0 {
+			c.Call(unix.SYS_FCNTL, program.Int(int64(c.f.Gate)), program.Int(unix.F_SETFD), program.Int(unix.FD_CLOEXEC))
+		}
+	})
+	// A session of its own: no terminal of the caller, no process group to share.
+	// The leader of one already is told EPERM.
+	own := c.NewLabel()
+	c.Call(unix.SYS_SETSID).Expect(own, unix.EPERM)
+	c.Place(own)
+	c.Call(unix.SYS_UMASK, program.Int(0))
+}
+
+// aside defers a block to the end of the Program: from enters it, back is where
+// it goes on.
+func (c *compiler) aside(from, back program.Label, block func()) {
+	c.later = append(c.later, func() {
+		c.Place(from)
+		block()
+		c.Jump(back)
+	})
+}
+
+// ask sends an Ask without a descriptor and waits for the answer.
+func (c *compiler) ask(kind Ask) { c.askValue(kind, 0) }
+
+func (c *compiler) askValue(kind Ask, value uint64) {
+	record := c.Words(program.Imm(askMagic|uint64(kind)<<32), program.Imm(value))
+	c.Call(unix.SYS_SENDTO, c.report, record.Arg(), program.Int(16), program.Int(unix.MSG_NOSIGNAL), program.Int(0), program.Int(0))
+	c.answer()
+}
+
+// askFD hands the runtime a descriptor with the Ask. The call that produced the
+// descriptor has stored it where the returned place says.
+func (c *compiler) askFD(kind Ask, value uint64, fd func(into program.Addr)) {
+	record := c.Words(program.Imm(askMagic|uint64(kind)<<32), program.Imm(value))
+	iov := c.Words(record.Arg(), program.Int(16))
+	// A control message (cmsg(3)): length of header and data, SOL_SOCKET (1) and
+	// SCM_RIGHTS (1), then the descriptor.
+	control := c.Words(program.Int(20), program.Imm(1|1<<32), program.Int(0))
+	message := c.Words(program.Int(0), program.Int(0), iov.Arg(), program.Int(1), control.Arg(), program.Int(24), program.Int(0))
+	fd(control.Plus(16))
+	c.Call(unix.SYS_SENDMSG, c.report, message.Arg(), program.Int(unix.MSG_NOSIGNAL))
+	c.answer()
+}
+
+// answer waits for the runtime. The end of the file means that the runtime is
+// gone or does not want to go on.
+func (c *compiler) answer() {
+	c.Call(unix.SYS_READ, c.report, c.buf.Arg(), program.Int(1)).ZeroFails()
+}
+
+// how is an open_how structure for openat2(2).
+func (c *compiler) how(flags uint64, mode uint64, resolve uint64) program.Addr {
+	return c.Words(program.Imm(flags|unix.O_CLOEXEC), program.Imm(mode), program.Imm(resolve))
+}
+
+// open opens a path below the container's root.
+func (c *compiler) open(path string, flags uint64, into program.Cell) *program.Op {
+	return c.openAt(c.root.Value(), path, c.how(flags, 0, inRoot)).Into(into)
+}
+
+// openAt makes one openat2 call. A rename or mount elsewhere on the machine
+// while ".." is resolved makes it answer EAGAIN, which is to be tried again.
+func (c *compiler) openAt(dir program.Arg, path string, how program.Addr) *program.Op {
+	return c.Call(unix.SYS_OPENAT2, dir, c.CString(relative(path)).Arg(), how.Arg(), program.Int(24)).Retry()
+}
+
+// relative makes a container path relative, as openat2 resolves it from the root.
+func relative(path string) string {
+	for len(path) > 0 && path[0] == '/' {
+		path = path[1:]
+	}
+	if path == "" {
+		return "."
+	}
+	return path
+}
+
+func (c *compiler) close(fd program.Cell) { c.Call(unix.SYS_CLOSE, fd.Value()) }
+
+var cwd = program.Int(unix.AT_FDCWD)
+
+func quote(s string) string { return strconv.Quote(s) }

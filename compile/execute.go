@@ -1,0 +1,83 @@
+package compile
+
+import (
+	"github.com/berth-runtime/berth/plan"
+	"github.com/berth-runtime/berth/program"
+	"golang.org/x/sys/unix"
+)
+
+// hooks lets the runtime run what is due before the root is pivoted.
+func (c *compiler) hooks() {
+	h := &c.p.Hooks
+	if len(h.Prestart)+len(h.CreateRuntime)+len(h.CreateContainer)+len(c.p.NetDevs) == 0 {
+		return
+	}
+	c.Because("/hooks", "run the hooks of the creation")
+	c.ask(Hooks)
+}
+
+// gate is where a created container waits for its start. Whoever connects to
+// the gate and sends a byte starts it, and is told over the same connection if
+// the rest fails; the connection closing by the execve says that it did not.
+func (c *compiler) gate() {
+	if c.f.Gate >= 0 {
+		c.waitAtGate()
+	}
+	if len(c.p.Hooks.StartContainer) > 0 {
+		c.Because("/hooks/startContainer", "run the startContainer hooks")
+		c.ask(StartHooks)
+	}
+}
+
+func (c *compiler) waitAtGate() {
+	c.Because("", "wait for the start")
+	conn := c.Cell()
+	wait, lost := c.NewLabel(), c.NewLabel()
+	c.Place(wait)
+	c.Call(unix.SYS_ACCEPT4, program.Int(int64(c.f.Gate)), program.Int(0), program.Int(0), program.Int(unix.SOCK_CLOEXEC)).
+		Into(conn).Expect(wait, unix.EINTR, unix.ECONNABORTED)
+	// A starter that is gone before it has said anything did not start us.
+	c.Call(unix.SYS_READ, conn.Value(), c.buf.Arg(), program.Int(1)).ZeroFails().Expect(lost, unix.EPIPE, unix.ECONNRESET)
+	c.Call(unix.SYS_DUP3, conn.Value(), c.report, program.Int(unix.O_CLOEXEC))
+	c.close(conn)
+	c.later = append(c.later, func() {
+		c.Place(lost)
+		c.close(conn)
+		c.Jump(wait)
+	})
+}
+
+// execute loads the filter and becomes the user's program. Nothing may stand
+// between the two: the filter binds us as well.
+func (c *compiler) execute(p *plan.Process, path program.Cell) {
+	argv, envp := c.strings(p.Args), c.strings(p.Env)
+	if p.Seccomp != nil {
+		c.filter(p)
+	}
+	c.Because(p.At+"/args/0", "exec: "+quote(p.Args[0]))
+	c.Call(unix.SYS_EXECVE, path.Value(), argv, envp)
+}
+
+func (c *compiler) strings(list []string) program.Arg {
+	words := make([]program.Arg, 0, len(list)+1)
+	for _, s := range list {
+		words = append(words, c.CString(s).Arg())
+	}
+	return c.Words(append(words, program.Int(0))...).Arg()
+}
+
+// filter loads the seccomp filter.
+func (c *compiler) filter(p *plan.Process) {
+	c.Because("/linux/seccomp", "load the seccomp filter")
+	code := c.Bytes(p.Seccomp.Filter.Bytes())
+	// struct sock_fprog: length of 16 bits, padding, address.
+	fprog := c.Words(program.Imm(uint64(len(p.Seccomp.Filter.Program))), code.Arg())
+	load := func() *program.Op {
+		return c.Call(unix.SYS_SECCOMP, program.Int(unix.SECCOMP_SET_MODE_FILTER), program.Imm(uint64(p.Seccomp.Filter.Flags)), fprog.Arg())
+	}
+	if p.Seccomp.Filter.Notify {
+		c.askFD(Listener, 0, func(into program.Addr) { load().IntoAddr(into) })
+		return
+	}
+	load()
+}

@@ -1,0 +1,140 @@
+package compile
+
+import (
+	"github.com/berth-runtime/berth/program"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// joinCgroups writes the process into its v1 cgroups. It comes before any
+// namespace: afterwards the paths mean something else and the rights are gone.
+func (c *compiler) joinCgroups() {
+	if len(c.f.Tasks) == 0 {
+		return
+	}
+	self := c.CString("0")
+	fd := c.Cell()
+	for _, file := range c.f.Tasks {
+		c.Because(c.p.Cgroup.At, "join the cgroup by "+file)
+		c.Call(unix.SYS_OPENAT, cwd, c.CString(file).Arg(), program.Int(unix.O_WRONLY|unix.O_CLOEXEC)).Into(fd)
+		c.Call(unix.SYS_WRITE, fd.Value(), self.Arg(), program.Int(1))
+		c.close(fd)
+	}
+}
+
+// namespaces enters and makes those that the runtime's clone has not made.
+func (c *compiler) namespaces() {
+	for _, j := range c.f.Joins {
+		c.Because(j.At, j.Text)
+		c.Call(unix.SYS_SETNS, program.Int(int64(j.FD)), program.Imm(uint64(j.Flag)))
+	}
+	made := c.f.NewNamespaces
+	if c.f.MapIDs {
+		c.Because("/linux/uidMappings", "make the user namespace")
+		c.Call(unix.SYS_UNSHARE, program.Imm(unix.CLONE_NEWUSER))
+		c.Because("/linux/uidMappings", "map the ids of the user namespace")
+		c.ask(MapIDs)
+		made &^= unix.CLONE_NEWUSER
+	}
+	if c.p.Makes(specs.CgroupNamespace) {
+		// Made here and not by clone, which would root it at the runtime's cgroup.
+		made |= unix.CLONE_NEWCGROUP
+	}
+	if made != 0 {
+		c.Because("/linux/namespaces", "make the namespaces")
+		c.Call(unix.SYS_UNSHARE, program.Imm(uint64(made)))
+	}
+	if c.p.TimeOffsets != "" {
+		c.Because("/linux/timeOffsets", "set the clocks of the time namespace")
+		fd := c.Cell()
+		c.Call(unix.SYS_OPENAT, cwd, c.CString("/proc/self/timens_offsets").Arg(), program.Int(unix.O_WRONLY|unix.O_CLOEXEC)).Into(fd)
+		c.write(fd, c.p.TimeOffsets)
+		c.close(fd)
+	}
+	if c.f.Fork {
+		c.fork()
+	}
+}
+
+// fork goes on in a child that is the runtime's too (CLONE_PARENT), so that
+// whoever waits for the container waits for the right process.
+func (c *compiler) fork() {
+	c.Because("/linux/namespaces", "fork into the new pid or time namespace")
+	child := c.NewLabel()
+	record := c.Words(program.Imm(askMagic|uint64(Forked)<<32), program.Int(0))
+	c.Call(unix.SYS_CLONE, program.Imm(unix.CLONE_PARENT|uint64(unix.SIGCHLD)), program.Int(0), program.Int(0), program.Int(0), program.Int(0)).
+		ZeroFails().Expect(child, unix.EPIPE).IntoAddr(record.Plus(8))
+	c.Call(unix.SYS_SENDTO, c.report, record.Arg(), program.Int(16), program.Int(unix.MSG_NOSIGNAL), program.Int(0), program.Int(0))
+	c.Call(unix.SYS_EXIT_GROUP, program.Int(0))
+	c.Place(child)
+	own := c.NewLabel()
+	c.Call(unix.SYS_SETSID).Expect(own, unix.EPERM)
+	c.Place(own)
+}
+
+// becomeRoot takes the ids that files are made with. Before it, we are still
+// the runtime's user to the host's file systems, and can open what only that
+// user may; after it, what we make belongs to the container.
+func (c *compiler) becomeRoot() {
+	if c.p.Namespace(specs.UserNamespace) == nil {
+		return
+	}
+	c.Because("/linux/uidMappings", "become the root of the user namespace")
+	gid, uid := program.Int(int64(c.f.RootGID)), program.Int(int64(c.f.RootUID))
+	c.Call(unix.SYS_SETRESGID, gid, gid, gid)
+	c.Call(unix.SYS_SETRESUID, uid, uid, uid)
+	// setresuid has made us as dumpable as fs.suid_dumpable says (proc(5)).
+	c.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_DUMPABLE), program.Int(0))
+}
+
+// names sets host and domain name.
+func (c *compiler) names() {
+	if n := c.p.Hostname; n != "" {
+		c.Because("/hostname", "set the host name to "+quote(n))
+		c.Call(unix.SYS_SETHOSTNAME, c.CString(n).Arg(), program.Int(int64(len(n))))
+	}
+	if n := c.p.Domainname; n != "" {
+		c.Because("/domainname", "set the domain name to "+quote(n))
+		c.Call(unix.SYS_SETDOMAINNAME, c.CString(n).Arg(), program.Int(int64(len(n))))
+	}
+}
+
+// network brings the loopback device of a new network namespace up, as a
+// container without any other network still talks to itself.
+func (c *compiler) network() {
+	if !c.p.NetUp {
+		return
+	}
+	c.Because("", "bring up the loopback device")
+	// struct ifreq (netdevice(7)): name of 16 bytes, flags of 16 bits.
+	request := make([]byte, 40)
+	copy(request, "lo")
+	request[16] = unix.IFF_UP
+	fd := c.Cell()
+	c.Call(unix.SYS_SOCKET, program.Int(unix.AF_INET), program.Int(unix.SOCK_DGRAM|unix.SOCK_CLOEXEC), program.Int(0)).Into(fd)
+	c.Call(unix.SYS_IOCTL, fd.Value(), program.Imm(unix.SIOCSIFFLAGS), c.Bytes(request).Arg())
+	c.close(fd)
+}
+
+// sessionKeyring gives the container a keyring of its own.
+func (c *compiler) sessionKeyring() {
+	if c.p.Keyring == "" {
+		return
+	}
+	c.Because("", "join a new session keyring")
+	none := c.NewLabel()
+	ring := c.Cell()
+	// ENOSYS without CONFIG_KEYS, EPERM under a seccomp filter of an outer
+	// container, EDQUOT where the user has too many: then there is no keyring to
+	// leak either.
+	c.Call(unix.SYS_KEYCTL, program.Int(unix.KEYCTL_JOIN_SESSION_KEYRING), c.CString(c.p.Keyring).Arg()).
+		Expect(none, unix.ENOSYS, unix.EPERM, unix.EDQUOT).Into(ring)
+	// Processes of the same user may search it, as they may in a login session.
+	const possessorAll, userViewReadSearchLink = 0x3f000000, 0x001b0000
+	c.Call(unix.SYS_KEYCTL, program.Int(unix.KEYCTL_SETPERM), ring.Value(), program.Imm(possessorAll|userViewReadSearchLink))
+	c.Place(none)
+}
+
+func (c *compiler) write(fd program.Cell, text string) {
+	c.Call(unix.SYS_WRITE, fd.Value(), c.CString(text).Arg(), program.Int(int64(len(text))))
+}

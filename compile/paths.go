@@ -1,0 +1,128 @@
+package compile
+
+import (
+	"github.com/berth-runtime/berth/plan"
+	"github.com/berth-runtime/berth/program"
+	"golang.org/x/sys/unix"
+)
+
+// maskPaths hides files behind the host's /dev/null and directories behind an
+// empty, read-only tmpfs. The null device is the host's own, opened before the
+// root is changed, not the one that an image may have prepared (CVE-2025-31133).
+func (c *compiler) maskPaths() {
+	if len(c.p.Masked) == 0 {
+		return
+	}
+	c.Because("/linux/maskedPaths", "prepare the masks")
+	c.null, c.dark = c.Cell(), c.Cell()
+	c.Call(unix.SYS_OPEN_TREE, cwd, c.CString("/dev/null").Arg(), program.Imm(cloneTree)).Into(c.null)
+	empty := plan.Mount{Type: "tmpfs", Source: "tmpfs", Params: []string{"mode=755", "size=0"}, Set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC}
+	c.dark = c.newFileSystem(&empty)
+	for i := range c.p.Masked {
+		c.mask(&c.p.Masked[i], i == len(c.p.Masked)-1)
+	}
+}
+
+// mask covers one path. What the path is decides the kernel: a file can't be
+// mounted on a directory nor the other way round.
+func (c *compiler) mask(p *plan.Path, last bool) {
+	c.Because(p.At, "mask "+p.Path)
+	target, cover := c.Cell(), c.Cell()
+	absent, file, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
+	c.open(p.Path, unix.O_PATH|unix.O_DIRECTORY, target).Expect(file, unix.ENOTDIR, unix.ENOENT, unix.EACCES)
+	c.Call(unix.SYS_OPEN_TREE, c.dark.Value(), c.empty.Arg(), program.Imm(cloneTree|unix.AT_EMPTY_PATH)).Into(cover)
+	c.attach(cover, target)
+	c.close(cover)
+	c.close(target)
+	c.Place(done)
+	c.asideBecause(file, done, func() {
+		// Paths that a kernel or an image does not have are no business of ours.
+		c.open(p.Path, unix.O_PATH, target).Expect(absent, unix.ENOENT, unix.ENOTDIR, unix.EACCES)
+		c.Call(unix.SYS_OPEN_TREE, c.null.Value(), c.empty.Arg(), program.Imm(cloneTree|unix.AT_EMPTY_PATH)).Into(cover)
+		c.attach(cover, target)
+		c.close(cover)
+		c.close(target)
+		c.Place(absent)
+	})
+	if last {
+		c.close(c.null)
+		c.close(c.dark)
+	}
+}
+
+// readonlyPaths mounts each path on itself, read-only.
+func (c *compiler) readonlyPaths() {
+	for i := range c.p.Readonly {
+		p := &c.p.Readonly[i]
+		c.Because(p.At, "make "+p.Path+" read-only")
+		target, tree := c.Cell(), c.Cell()
+		absent := c.NewLabel()
+		c.open(p.Path, unix.O_PATH, target).Expect(absent, unix.ENOENT, unix.ENOTDIR, unix.EACCES)
+		c.Call(unix.SYS_OPEN_TREE, target.Value(), c.empty.Arg(), program.Imm(cloneTree|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)).Into(tree)
+		c.setAttributes(tree, unix.MOUNT_ATTR_RDONLY, 0, unix.AT_RECURSIVE)
+		c.attach(tree, target)
+		c.close(tree)
+		c.close(target)
+		c.Place(absent)
+	}
+}
+
+// pivot makes the container's root the root of its mount namespace.
+func (c *compiler) pivot() {
+	if c.p.Root.Readonly {
+		c.Because("/root/readonly", "make the root file system read-only")
+		c.setAttributes(c.root, unix.MOUNT_ATTR_RDONLY, 0, 0)
+	}
+	c.Because("/root/path", "enter the root file system")
+	c.Call(unix.SYS_FCHDIR, c.root.Value())
+	here := c.CString(".").Arg()
+	switch {
+	case c.p.Namespace("mount") == nil:
+		c.Call(unix.SYS_CHROOT, here)
+	case c.p.NoPivot:
+		// For a root on a ramfs, which pivot_root refuses (pivot_root(2)).
+		c.Call(unix.SYS_MOVE_MOUNT, c.root.Value(), c.empty.Arg(), cwd, c.CString("/").Arg(), program.Imm(unix.MOVE_MOUNT_F_EMPTY_PATH))
+		c.Call(unix.SYS_CHROOT, here)
+	default:
+		// The old root ends up on top of the new one, and is taken off at once; no
+		// directory for it is needed. It must be a slave by then, or the unmounting
+		// would reach the host.
+		c.Call(unix.SYS_PIVOT_ROOT, here, here)
+		if c.p.Root.Propagation&unix.MS_SHARED != 0 {
+			c.setPropagation(".", unix.MS_SLAVE|unix.MS_REC)
+		}
+		c.Call(unix.SYS_UMOUNT2, here, program.Int(unix.MNT_DETACH))
+	}
+	c.Call(unix.SYS_CHDIR, c.CString("/").Arg())
+	if c.p.Namespace("mount") != nil && c.p.Root.Propagation != unix.MS_SLAVE|unix.MS_REC {
+		c.Because("/linux/rootfsPropagation", "set the propagation of the root file system")
+		c.setPropagation("/", c.p.Root.Propagation)
+	}
+}
+
+// sysctls writes kernel parameters of the container's namespaces. They are
+// reached through a procfs of our own, not through the path /proc/sys, which
+// what is mounted in the container could lead astray (CVE-2025-52881).
+func (c *compiler) sysctls() {
+	for i := range c.p.Sysctls {
+		s := &c.p.Sysctls[i]
+		c.privateProc(s.At)
+		c.Because(s.At, "set "+s.File+" to "+quote(s.Value))
+		fd := c.Cell()
+		c.openAt(c.proc.Value(), "sys/"+s.File, c.how(unix.O_WRONLY, 0, unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_XDEV)).Into(fd)
+		c.write(fd, s.Value)
+		c.close(fd)
+	}
+}
+
+// privateProc has a procfs at hand that nothing is mounted on: the one that was
+// mounted on /proc before anything could be put over it is held by its
+// descriptor, else a new one is made.
+func (c *compiler) privateProc(at string) {
+	if c.hasPid {
+		return
+	}
+	c.Because(at, "open a private procfs")
+	c.proc = c.newFileSystem(&plan.Mount{Type: "proc"})
+	c.hasPid = true
+}

@@ -1,0 +1,47 @@
+package compile
+
+import (
+	"github.com/berth-runtime/berth/program"
+	"golang.org/x/sys/unix"
+)
+
+// terminal opens a pseudo terminal in the container's own devpts, makes it
+// standard input, output and error and /dev/console, and hands its master to
+// the runtime.
+func (c *compiler) terminal() {
+	at := c.p.Process.At + "/terminal"
+	c.Because(at, "open a terminal by /dev/pts/ptmx")
+	slave := c.Cell()
+	c.askFD(Console, 0, func(into program.Addr) {
+		master := c.Cell()
+		c.open("/dev/pts/ptmx", unix.O_RDWR|unix.O_NOCTTY, master)
+		c.Call(unix.SYS_IOCTL, master.Value(), program.Imm(unix.TIOCSPTLCK), c.Zeroed(8).Arg())
+		// By TIOCGPTPEER the slave is opened through the master, not by a name that
+		// may lead to another devpts (4.13).
+		c.Call(unix.SYS_IOCTL, master.Value(), program.Imm(unix.TIOCGPTPEER), program.Imm(unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)).Into(slave)
+		if size := c.p.Process.Console; size != nil {
+			// struct winsize: rows and columns of 16 bits each.
+			packed := uint64(uint16(size.Height)) | uint64(uint16(size.Width))<<16
+			c.Call(unix.SYS_IOCTL, master.Value(), program.Imm(unix.TIOCSWINSZ), c.Words(program.Imm(packed)).Arg())
+		}
+		c.Call(program.Set, master.Value()).IntoAddr(into)
+	})
+	c.useTerminal(slave)
+	if c.p.Namespace("mount") != nil && c.root != (program.Cell{}) {
+		c.Because(at, "mount the terminal on /dev/console")
+		tree := c.Cell()
+		c.Call(unix.SYS_OPEN_TREE, slave.Value(), c.empty.Arg(), program.Imm(cloneTree|unix.AT_EMPTY_PATH)).Into(tree)
+		target := c.target("/dev/console", false)
+		c.attach(tree, target)
+		c.close(target)
+		c.close(tree)
+	}
+}
+
+// useTerminal makes a terminal the controlling one and the standard streams.
+func (c *compiler) useTerminal(slave program.Cell) {
+	for fd := range int64(3) {
+		c.Call(unix.SYS_DUP3, slave.Value(), program.Int(fd), program.Int(0))
+	}
+	c.Call(unix.SYS_IOCTL, program.Int(0), program.Imm(unix.TIOCSCTTY), program.Int(0))
+}

@@ -1,0 +1,69 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// deliverConsole prepares the master of the container's terminal and hands it
+// over. It takes a copy; the descriptor stays the caller's.
+func (o *IO) deliverConsole(fd int) error {
+	if fd < 0 {
+		return errors.New("the container's init sent no terminal")
+	}
+	// Clients copy the output to terminals and logs of their own, which add
+	// carriage returns themselves.
+	if t, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil {
+		t.Oflag &^= unix.ONLCR
+		if err := unix.IoctlSetTermios(fd, unix.TCSETS, t); err != nil {
+			return fmt.Errorf("clear ONLCR of the terminal: %w", err)
+		}
+	}
+	if o.Console != nil {
+		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("keep the terminal: %w", err)
+		}
+		if err := unix.SetNonblock(own, true); err != nil {
+			unix.Close(own)
+			return fmt.Errorf("keep the terminal: %w", err)
+		}
+		return o.Console(os.NewFile(uintptr(own), "/dev/ptmx"))
+	}
+	if err := sendDescriptor(o.ConsoleSocket, "/dev/ptmx", fd); err != nil {
+		return fmt.Errorf("--console-socket: %w", err)
+	}
+	return nil
+}
+
+// sendDescriptor connects to a socket and sends one descriptor, its name as data.
+func sendDescriptor(path, name string, fd int) error {
+	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	if err := unix.Connect(s, &unix.SockaddrUnix{Name: path}); err != nil {
+		return fmt.Errorf("connect to %s: %w", path, err)
+	}
+	if err := unix.Sendmsg(s, []byte(name), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
+		return fmt.Errorf("send a descriptor to %s: %w", path, err)
+	}
+	return nil
+}
+
+// writePidFile writes the digits of a pid, whole: readers never see half of them.
+func writePidFile(path string, pid int) error {
+	temporary := path + ".berth-new"
+	if err := os.WriteFile(temporary, fmt.Append(nil, pid), 0o644); err != nil {
+		return fmt.Errorf("--pid-file: %w", err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		os.Remove(temporary)
+		return fmt.Errorf("--pid-file: %w", err)
+	}
+	return nil
+}

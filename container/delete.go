@@ -1,0 +1,85 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// Delete removes the container and all that was made for it. A created one is
+// killed; a running one only by force. By force it works from whatever a killed
+// command has left.
+func (c *Container) Delete(force bool) error {
+	if force {
+		// Whoever holds the lock may be waiting for this very process.
+		c.killFirst()
+	}
+	if err := c.acquire(); err != nil {
+		return err
+	}
+	if err := c.reload(); err != nil && !force {
+		return err
+	}
+	if !force {
+		switch status := c.status(); status {
+		case specs.StateStopped, specs.StateCreating:
+		case specs.StateCreated:
+		default:
+			return fmt.Errorf("cannot delete container %s: %w (it is %s; stop it first, or use --force)", c.ID, ErrRunning, status)
+		}
+	}
+	c.killFirst()
+	if err := c.removeGroup(); err != nil {
+		return err
+	}
+	if s, err := c.config(); err == nil && s.Hooks != nil && c.Pid != 0 {
+		c.poststop(s.Hooks)
+	}
+	c.removeFolder()
+	c.Release()
+	return nil
+}
+
+// killFirst ends the first process and waits until it is gone.
+func (c *Container) killFirst() {
+	fd, err := c.pidfd()
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
+		return
+	}
+	c.thawForKill()
+	if err := waitGone(fd); err != nil {
+		c.runtime.warn("container %s: wait for process %d: %v", c.ID, c.Pid, err)
+	}
+}
+
+// removeGroup ends what is left in the container's cgroup and removes it.
+func (c *Container) removeGroup() error {
+	g, err := c.openGroup()
+	if errors.Is(err, unix.ENOENT) || g == nil && err == nil {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("container %s: open its cgroup: %w", c.ID, err)
+	}
+	defer g.Close()
+	if c.Pid == 0 && len(c.Cgroup.Made) == 0 {
+		// Its maker was killed between the intent and the making: what is there
+		// may be somebody else's. What is ours holds nothing that lives.
+		if pids, err := g.AllProcs(); err != nil || len(pids) > 0 {
+			return nil
+		}
+	}
+	if err := g.Kill(); err != nil {
+		return fmt.Errorf("container %s: %w", c.ID, err)
+	}
+	if err := g.Destroy(); err != nil {
+		return fmt.Errorf("container %s: %w", c.ID, err)
+	}
+	return nil
+}

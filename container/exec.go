@@ -1,0 +1,195 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/launch"
+	"github.com/berth-runtime/berth/plan"
+	"github.com/berth-runtime/berth/program"
+	"github.com/berth-runtime/berth/spec"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// ExecOptions say how a process is added to a container.
+type ExecOptions struct {
+	IO
+	// Process is what to run: see Container.Template for one with defaults.
+	Process *specs.Process
+	PidFile string
+	// Cgroups are sub-cgroups to enter, by controller; "" stands for all.
+	Cgroups map[string]string
+	// IgnorePaused adds the process to a frozen container, where it waits.
+	IgnorePaused bool
+}
+
+// Template is the process object that exec starts from: what the container's own
+// process was given.
+func (c *Container) Template() (*specs.Process, error) {
+	s, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	if s.Process == nil {
+		return nil, errors.New("the container's config has no process to take defaults from; give --process")
+	}
+	return s.Process, nil
+}
+
+// execer is the making of one added process.
+type execer struct {
+	*Container
+	o       *ExecOptions
+	plan    *plan.Plan
+	process plan.Process
+	spawn   launch.Spawn
+	child   *launch.Child
+}
+
+// Exec adds a process to the container. When it returns, the process's program
+// has been executed.
+func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
+	switch status := c.status(); status {
+	case specs.StateRunning, specs.StateCreated:
+	case specs.StateStopped:
+		return nil, errors.New("cannot exec in a stopped container")
+	case Paused:
+		if !o.IgnorePaused {
+			return nil, errors.New("cannot exec in a paused container (resume it, or use --ignore-paused)")
+		}
+	default:
+		return nil, fmt.Errorf("cannot exec in container %s: it is %s", c.ID, status)
+	}
+	warnings, err := spec.CheckProcess(o.Process)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		c.runtime.warn("%s", w.Error())
+	}
+	if err := o.IO.check(o.Process.Terminal); err != nil {
+		return nil, err
+	}
+	p, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	process, problems := plan.NewProcess(o.Process, "/process")
+	if len(problems) > 0 {
+		return nil, spec.Errors(problems)
+	}
+	process.Inherit(&p.Process)
+	process.PreserveFDs = len(o.Preserve)
+	e := &execer{Container: c, o: o, plan: p, process: process}
+	return e.run()
+}
+
+func (e *execer) run() (*launch.Child, error) {
+	joins, err := e.namespacesOf(e.Pid)
+	if err != nil {
+		return nil, err
+	}
+	defer joins.close()
+	if !e.alive() {
+		// Checked after the pidfd was opened: it can't be another process's.
+		return nil, errors.New("cannot exec in a stopped container")
+	}
+	e.home()
+	f := &e.spawn.Facts
+	f.Fork = joins.fork
+	f.LastCap = lastCap()
+	f.RootUID, f.RootGID = rootOf(e.plan.IDs.UID), rootOf(e.plan.IDs.GID)
+	f.ChownStdio = chownStdio(e.o.Stdio, &e.process, e.plan.IDs.UID)
+	e.spawn.Stdio, e.spawn.Preserved = e.o.Stdio, e.o.Preserve
+	e.spawn.Gate, e.spawn.Cgroup = -1, -1
+	e.spawn.Joins, e.spawn.Root = joins.list, joins.root
+	e.spawn.Program = func(f *compile.Facts) (*program.Program, error) { return compile.Exec(e.plan, &e.process, f) }
+	group, err := e.enterGroup()
+	if err != nil {
+		return nil, err
+	}
+	if group != nil {
+		defer group.Close()
+	}
+	child, err := e.spawn.Start()
+	if err != nil {
+		return nil, err
+	}
+	e.child = child
+	if err := child.Serve(0, e.serve); !errors.Is(err, launch.ErrExecuted) {
+		child.Kill()
+		return nil, err
+	}
+	child.Close()
+	if e.o.PidFile != "" {
+		if err := writePidFile(e.o.PidFile, child.Pid); err != nil {
+			child.Kill()
+			return nil, err
+		}
+	}
+	if e.o.PidfdSocket != "" {
+		if err := sendDescriptor(e.o.PidfdSocket, "pidfd", child.PidFD); err != nil {
+			child.Kill()
+			return nil, fmt.Errorf("--pidfd-socket: %w", err)
+		}
+	}
+	return child, nil
+}
+
+// enterGroup lets the process start inside the container's cgroup, or a
+// sub-cgroup of it.
+func (e *execer) enterGroup() (*cgroup.Group, error) {
+	g, err := e.openGroup()
+	if err != nil || g == nil {
+		return nil, err
+	}
+	if sub, ok := e.o.Cgroups[""]; ok {
+		inner, err := g.Host().Open(e.Cgroup.Path+"/"+strings.Trim(sub, "/"), cgroup.Force())
+		g.Close()
+		if err != nil {
+			return nil, fmt.Errorf("--cgroup %s: %w", sub, err)
+		}
+		g = inner
+	}
+	if err := (&group{g}).enter(&e.spawn); err != nil {
+		if e.o.IgnorePaused && errors.Is(err, cgroup.ErrFrozen) && len(g.JoinPaths()) == 0 {
+			return g, nil
+		}
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (e *execer) serve(ask compile.Record, fd int) error {
+	if fd >= 0 {
+		defer unix.Close(fd)
+	}
+	switch ask.Kind {
+	case compile.Console:
+		return e.o.deliverConsole(fd)
+	case compile.Limits:
+		return setLimit(e.child.Pid, &e.process, int(ask.Value))
+	case compile.Listener:
+		return e.deliverListener(e.process.Seccomp, e.child.Pid, fd)
+	}
+	return refuse(ask, fd)
+}
+
+// home gives the process HOME by its user's entry, as the container sees it.
+func (e *execer) home() {
+	for _, v := range e.process.Env {
+		if strings.HasPrefix(v, "HOME=") {
+			return
+		}
+	}
+	home := "/"
+	if u, err := e.UserByID(e.process.UID); err == nil && u.Home != "" {
+		home = u.Home
+	}
+	e.process.Env = append(e.process.Env[:len(e.process.Env):len(e.process.Env)], "HOME="+home)
+}

@@ -1,0 +1,45 @@
+package container
+
+import (
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// makeGate makes the listening socket that the first process waits at. It is
+// bound through the folder's descriptor: a socket address holds 108 bytes, and
+// a root folder's path may be longer.
+func (m *maker) makeGate() error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("make the start gate: %w", err)
+	}
+	m.fds = append(m.fds, fd)
+	if err := unix.Bind(fd, m.gateAddress()); err != nil {
+		return fmt.Errorf("bind the start gate: %w", err)
+	}
+	if err := unix.Listen(fd, 8); err != nil {
+		return fmt.Errorf("listen at the start gate: %w", err)
+	}
+	m.spawn.Gate = fd
+	return nil
+}
+
+func (c *Container) gateAddress() unix.Sockaddr {
+	return &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(c.dir) + "/" + gateFile}
+}
+
+// atGate reports whether the first process still waits for its start: the gate
+// is there, and nothing but our init has been executed.
+func (c *Container) atGate() bool {
+	var st unix.Stat_t
+	if unix.Fstatat(c.dir, gateFile, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	var buf [64]byte
+	n, err := unix.Readlink("/proc/"+strconv.Itoa(c.Pid)+"/exe", buf[:])
+	// A rootless runtime may not look at a process that is not dumpable, which is
+	// what our init is until it executes the program.
+	return err == unix.EACCES || err == nil && string(buf[:n]) == "/memfd:berth-init (deleted)"
+}

@@ -1,0 +1,154 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/host"
+	"github.com/berth-runtime/berth/launch"
+)
+
+// group is the container's cgroup while it is being worked with.
+type group struct{ *cgroup.Group }
+
+// makeGroup makes the container's cgroup and sets its limits. The Record names
+// it already.
+func (m *maker) makeGroup() error {
+	c := &m.plan.Cgroup
+	if c.None {
+		return nil
+	}
+	g, err := m.host.Cgroups.Create(c.Path, cgroup.Force())
+	if err != nil {
+		if m.mayDoWithout(err) {
+			m.Cgroup.Path = ""
+			return nil
+		}
+		return blame(c.At, err)
+	}
+	m.group = &group{g}
+	m.undo = append(m.undo, func() { g.Close() })
+	m.Cgroup.Made = g.Made()
+	if err := m.group.refuseUsed(); err != nil {
+		return blame(c.At, err)
+	}
+	differences, err := g.Apply(c.Writes)
+	if err != nil {
+		return fmt.Errorf("config.json /linux/resources: %w", err)
+	}
+	for _, d := range differences {
+		m.runtime.note("config.json /linux/resources%s", d)
+	}
+	if c.Devices == nil {
+		return nil
+	}
+	if err := g.SetDevices(*c.Devices); err != nil {
+		return fmt.Errorf("config.json /linux/resources/devices: %w", err)
+	}
+	return nil
+}
+
+func blame(at string, err error) error {
+	if at == "" {
+		return err
+	}
+	return fmt.Errorf("config.json %s: %w", at, err)
+}
+
+// mayDoWithout reports whether the container can go on without a cgroup of its
+// own: we are not root, the place is not ours, and no limit was asked for.
+func (m *maker) mayDoWithout(err error) bool {
+	if !m.runtime.IgnoreCgroupErrors || len(m.plan.Cgroup.Writes) > 0 {
+		return false
+	}
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, cgroup.ErrNotMounted)
+}
+
+// refuseUsed refuses a cgroup that was there and has processes: whatever is done
+// to the container would be done to them.
+func (g *group) refuseUsed() error {
+	if len(g.Made()) > 0 {
+		return nil
+	}
+	pids, err := g.AllProcs()
+	if err != nil {
+		return err
+	}
+	if len(pids) > 0 {
+		return fmt.Errorf("cgroup %s is in use by process %d and %d more; a container needs one of its own", g.Path(), pids[0], len(pids)-1)
+	}
+	return nil
+}
+
+// enter lets the child start inside the group: by clone where there is a unified
+// hierarchy, by its own hand in the others.
+func (g *group) enter(s *launch.Spawn) error {
+	fd, err := g.CloneFD()
+	if err != nil {
+		return err
+	}
+	s.Cgroup = fd
+	s.Facts.Tasks = g.JoinPaths()
+	return nil
+}
+
+// dirs are the container's directories, as a mount of type cgroup shows them.
+func (g *group) dirs() []compile.CgroupDir {
+	return cgroupDirs(g.Host(), func(h *cgroup.Hierarchy) string { return path.Join(h.Mountpoint, g.Path()) })
+}
+
+// hostCgroupDirs are the host's own hierarchies, for a container without a
+// cgroup of its own.
+func hostCgroupDirs(h *host.Host) []compile.CgroupDir {
+	return cgroupDirs(h.Cgroups, func(h *cgroup.Hierarchy) string { return h.Mountpoint })
+}
+
+func cgroupDirs(h *cgroup.Host, place func(*cgroup.Hierarchy) string) []compile.CgroupDir {
+	hierarchies := h.Hierarchies()
+	if len(hierarchies) == 1 && hierarchies[0].Version == 2 {
+		return []compile.CgroupDir{{Path: place(hierarchies[0])}}
+	}
+	var dirs []compile.CgroupDir
+	for _, h := range hierarchies {
+		d := compile.CgroupDir{Path: place(h), Name: "unified"}
+		if h.Version == 1 {
+			// A named hierarchy is called by its name, the others by all their
+			// controllers, each of which is also a link (file-hierarchy(7), the
+			// layout that programs look for).
+			d.Name = h.Name
+			if len(h.Controllers) > 0 {
+				d.Name = strings.Join(h.Controllers, ",")
+			}
+			if len(h.Controllers) > 1 {
+				d.Links = h.Controllers
+			}
+		}
+		dirs = append(dirs, d)
+	}
+	return dirs
+}
+
+// openGroup opens the container's cgroup again, nil where it has none.
+func (c *Container) openGroup() (*cgroup.Group, error) {
+	if c.Cgroup.Path == "" {
+		return nil, nil
+	}
+	h, err := cgroup.Detect()
+	if err != nil {
+		return nil, err
+	}
+	return h.Open(c.Cgroup.Path, cgroup.Force(), cgroup.Made(c.Cgroup.Made))
+}
+
+func (g *group) destroy() error {
+	defer g.Close()
+	if err := g.Kill(); err != nil {
+		return err
+	}
+	return g.Destroy()
+}

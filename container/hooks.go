@@ -1,0 +1,265 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/launch"
+	"github.com/berth-runtime/berth/program"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// createHooks runs what is due once the namespaces exist and before the root is
+// pivoted, and moves the network devices in.
+func (m *maker) createHooks() error {
+	if err := m.moveNetDevices(); err != nil {
+		return err
+	}
+	h := &m.plan.Hooks
+	state := m.hookState(specs.StateCreating, m.child.Pid)
+	if err := m.runHooks("prestart", h.Prestart, state, 0); err != nil {
+		return err
+	}
+	if err := m.runHooks("createRuntime", h.CreateRuntime, state, 0); err != nil {
+		return err
+	}
+	return m.runHooks("createContainer", h.CreateContainer, state, m.child.Pid)
+}
+
+// startHooks runs the startContainer hooks, in the container.
+func (c *Container) startHooks(h *specs.Hooks) error {
+	return c.runHooks("startContainer", h.StartContainer, c.hookState(specs.StateCreated, c.Pid), c.Pid)
+}
+
+// poststart runs the poststart hooks. One that fails takes the container down.
+func (c *Container) poststart(h *specs.Hooks) error {
+	err := c.runHooks("poststart", h.Poststart, c.hookState(specs.StateRunning, c.Pid), 0)
+	if err == nil {
+		return nil
+	}
+	if fd, e := c.pidfd(); e == nil {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		unix.Close(fd)
+	}
+	return err
+}
+
+// poststop runs the poststop hooks. The container is gone by then, so what
+// fails is only told.
+func (c *Container) poststop(h *specs.Hooks) {
+	for i := range h.Poststop {
+		if err := c.runHook("poststop", i, &h.Poststop[i], c.hookState(specs.StateStopped, 0), 0); err != nil {
+			c.runtime.warn("container %s: %v", c.ID, err)
+		}
+	}
+}
+
+func (c *Container) hookState(status specs.ContainerState, pid int) []byte {
+	s := State{Record: c.Record, Status: status}
+	s.Pid = pid
+	return s.OCI()
+}
+
+// runHooks runs a list of hooks, in order, up to the first that fails. With a
+// pid they run in that process's namespaces.
+func (c *Container) runHooks(kind string, hooks []specs.Hook, state []byte, inside int) error {
+	for i := range hooks {
+		if err := c.runHook(kind, i, &hooks[i], state, inside); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Container) runHook(kind string, index int, h *specs.Hook, state []byte, inside int) error {
+	at := "/hooks/" + kind + "/" + strconv.Itoa(index)
+	run := hookRun{at: at, hook: h, state: state, inside: inside, dir: c.Bundle}
+	if err := run.run(c); err != nil {
+		return fmt.Errorf("config.json %s: hook %s: %w", at, h.Path, err)
+	}
+	return nil
+}
+
+// hookRun is one hook being run.
+type hookRun struct {
+	at     string
+	hook   *specs.Hook
+	state  []byte
+	inside int
+	dir    string
+}
+
+func (r *hookRun) run(c *Container) error {
+	stdin, err := stateFile(r.state)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(stdin)
+	output, err := outputFile()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(output)
+	var child *launch.Child
+	if r.inside > 0 {
+		child, err = r.spawnInside(c, stdin, output)
+	} else {
+		child, err = r.spawn(stdin, output)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.wait(child); err != nil {
+		if said := tail(output); said != "" {
+			return fmt.Errorf("%w: %s", err, said)
+		}
+		return err
+	}
+	return nil
+}
+
+// argv is the hook's arguments; without any, the path stands for the name.
+func (r *hookRun) argv() []string {
+	if len(r.hook.Args) > 0 {
+		return r.hook.Args
+	}
+	return []string{r.hook.Path}
+}
+
+// spawn starts the hook in our own namespaces.
+func (r *hookRun) spawn(stdin, output int) (*launch.Child, error) {
+	pidfd := -1
+	pid, err := syscall.ForkExec(r.hook.Path, r.argv(), &syscall.ProcAttr{
+		Dir: r.dir, Env: r.hook.Env, Files: []uintptr{uintptr(stdin), uintptr(output), uintptr(output)},
+		Sys: &syscall.SysProcAttr{PidFD: &pidfd, Setpgid: true},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &launch.Child{Pid: pid, PidFD: pidfd}, nil
+}
+
+// spawnInside starts the hook in the namespaces of the container's process, by a
+// Program of its own: a path is resolved by what the container sees.
+func (r *hookRun) spawnInside(c *Container, stdin, output int) (*launch.Child, error) {
+	joins, err := c.namespacesOf(r.inside)
+	if err != nil {
+		return nil, err
+	}
+	defer joins.close()
+	run := compile.HookRun{Path: r.hook.Path, Args: r.argv(), Env: r.hook.Env, At: r.at}
+	spawn := launch.Spawn{
+		Program: func(f *compile.Facts) (*program.Program, error) { return compile.Hook(&run, f) },
+		Stdio:   [3]uintptr{uintptr(stdin), uintptr(output), uintptr(output)},
+		Gate:    -1, Cgroup: -1, Root: joins.root, Joins: joins.list,
+		Facts: compile.Facts{Fork: joins.fork},
+	}
+	child, err := spawn.Start()
+	if err != nil {
+		return nil, err
+	}
+	if err := child.Serve(0, refuse); err != nil && !errors.Is(err, launch.ErrExecuted) {
+		child.Kill()
+		return nil, err
+	}
+	child.Close()
+	return child, nil
+}
+
+func refuse(ask compile.Record, _ int) error {
+	return fmt.Errorf("unexpected request %d of a process being started", ask.Kind)
+}
+
+// wait waits for the hook, for as long as its timeout allows.
+func (r *hookRun) wait(child *launch.Child) error {
+	timeout := -1
+	if r.hook.Timeout != nil {
+		timeout = *r.hook.Timeout * 1000
+	}
+	deadline := time.Now().Add(time.Duration(timeout) * time.Millisecond)
+	fds := []unix.PollFd{{Fd: int32(child.PidFD), Events: unix.POLLIN}}
+	for {
+		left := timeout
+		if timeout >= 0 {
+			left = max(0, int(time.Until(deadline).Milliseconds()))
+		}
+		n, err := unix.Poll(fds, left)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == nil && n == 0 {
+			_ = unix.Kill(-child.Pid, unix.SIGKILL) // with what it has started
+			child.Kill()
+			return fmt.Errorf("it did not end within its timeout of %d s and was killed", *r.hook.Timeout)
+		}
+		break
+	}
+	status, err := child.Wait()
+	switch {
+	case err != nil:
+		return err
+	case status.Signaled():
+		return fmt.Errorf("it was killed by %s", unix.SignalName(status.Signal()))
+	case status.ExitStatus() != 0:
+		return fmt.Errorf("it exited with %d", status.ExitStatus())
+	}
+	return nil
+}
+
+// stateFile is a descriptor to read the container's state from.
+func stateFile(state []byte) (int, error) {
+	fd, err := unix.MemfdCreate("state", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("prepare its standard input: %w", err)
+	}
+	err = writeAll(fd, state)
+	if err == nil {
+		_, err = unix.Seek(fd, 0, os.SEEK_SET)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("prepare its standard input: %w", err)
+	}
+	return fd, nil
+}
+
+// outputFile takes what a hook says, for the error if it fails. A file and not
+// a pipe: nobody has to read it, and whatever the hook leaves running may keep it.
+func outputFile() (int, error) {
+	fd, err := unix.MemfdCreate("hook-output", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("prepare its output: %w", err)
+	}
+	return fd, nil
+}
+
+// tail returns the end of what a hook said, as one line.
+func tail(fd int) string {
+	const most = 512
+	size, err := unix.Seek(fd, 0, os.SEEK_END)
+	if err != nil || size == 0 {
+		return ""
+	}
+	buf := make([]byte, most)
+	n, err := unix.Pread(fd, buf, max(0, size-most))
+	if err != nil {
+		return ""
+	}
+	text := make([]byte, 0, n)
+	for _, b := range buf[:n] {
+		if b == '\n' || b == '\t' || b == '\r' {
+			b = ' '
+		}
+		text = append(text, b)
+	}
+	for len(text) > 0 && text[len(text)-1] == ' ' {
+		text = text[:len(text)-1]
+	}
+	return string(text)
+}

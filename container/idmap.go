@@ -1,0 +1,105 @@
+package container
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+
+	"github.com/berth-runtime/berth/plan"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// mapIDs writes the mappings of a user namespace that the child has made.
+// Without the host's rights, more than one's own id is mapped by the setuid
+// programs newuidmap and newgidmap, by what /etc/subuid grants.
+func mapIDs(pid int, ids *plan.IDMaps, privileged bool) error {
+	if privileged || mapsOnlySelf(ids) {
+		if !privileged {
+			if err := os.WriteFile(fmt.Sprintf("/proc/%d/setgroups", pid), []byte("deny"), 0); err != nil {
+				return fmt.Errorf("deny setgroups in the user namespace: %w", err)
+			}
+		}
+		if err := writeMap(pid, "uid_map", ids.UID); err != nil {
+			return err
+		}
+		return writeMap(pid, "gid_map", ids.GID)
+	}
+	if err := helperMap("newuidmap", pid, ids.UID); err != nil {
+		return fmt.Errorf("config.json /linux/uidMappings: %w", err)
+	}
+	if err := helperMap("newgidmap", pid, ids.GID); err != nil {
+		return fmt.Errorf("config.json /linux/gidMappings: %w", err)
+	}
+	return nil
+}
+
+func writeMap(pid int, file string, maps []specs.LinuxIDMapping) error {
+	var text []byte
+	for _, m := range maps {
+		text = fmt.Appendf(text, "%d %d %d\n", m.ContainerID, m.HostID, m.Size)
+	}
+	path := fmt.Sprintf("/proc/%d/%s", pid, file)
+	if err := os.WriteFile(path, text, 0); err != nil {
+		return fmt.Errorf("map ids of the user namespace: %w", err)
+	}
+	return nil
+}
+
+func helperMap(program string, pid int, maps []specs.LinuxIDMapping) error {
+	args := []string{strconv.Itoa(pid)}
+	for _, m := range maps {
+		args = append(args, strconv.FormatUint(uint64(m.ContainerID), 10), strconv.FormatUint(uint64(m.HostID), 10), strconv.FormatUint(uint64(m.Size), 10))
+	}
+	out, err := exec.Command(program, args...).CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("%s is not installed; it maps more than one's own id without root (Debian: apt install uidmap)", program)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s (%w); /etc/subuid and /etc/subgid say what you may map", program, bytes.TrimSpace(out), err)
+	}
+	return nil
+}
+
+// idmapped makes a detached copy of a bind mount's source whose owners are
+// mapped. It takes rights over the file system, so it can't wait for the child.
+func idmapped(m *plan.Mount, p *plan.Plan) (int, error) {
+	where := "config.json " + m.At + ": idmap of " + strconv.Quote(m.Source)
+	uid, gid := m.IDMap.UID, m.IDMap.GID
+	if len(uid) == 0 {
+		uid, gid = p.IDs.UID, p.IDs.GID
+	}
+	if len(uid) == 0 {
+		return -1, fmt.Errorf("%s: the container joins a user namespace, so uidMappings and gidMappings must be given for the mount", where)
+	}
+	userns, err := namespaceWith(uid, gid)
+	if err != nil {
+		return -1, fmt.Errorf("%s: %w", where, err)
+	}
+	defer unix.Close(userns)
+	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC)
+	if m.Recursive {
+		flags |= unix.AT_RECURSIVE
+	}
+	tree, err := unix.OpenTree(unix.AT_FDCWD, m.Source, flags)
+	if err != nil {
+		return -1, fmt.Errorf("%s: %w", where, err)
+	}
+	at := uint(unix.AT_EMPTY_PATH)
+	if m.IDMap.Recursive {
+		at |= unix.AT_RECURSIVE
+	}
+	err = unix.MountSetattr(tree, "", at, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(userns)})
+	if err != nil {
+		unix.Close(tree)
+		hint := ""
+		if err == unix.EINVAL {
+			hint = " (its file system does not support it on this kernel)"
+		}
+		return -1, fmt.Errorf("%s: %w%s", where, err, hint)
+	}
+	return tree, nil
+}

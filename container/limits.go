@@ -1,0 +1,36 @@
+package container
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/berth-runtime/berth/plan"
+	"github.com/berth-runtime/berth/rootfs"
+	"golang.org/x/sys/unix"
+)
+
+// setLimit sets a resource limit that the process may not set itself.
+func setLimit(pid int, p *plan.Process, i int) error {
+	l := &p.Rlimits[i]
+	err := unix.Prlimit(pid, l.Resource, &unix.Rlimit{Cur: l.Soft, Max: l.Hard}, nil)
+	if err == nil {
+		return nil
+	}
+	hint := ""
+	if err == unix.EPERM {
+		hint = " (raising a hard limit needs CAP_SYS_RESOURCE, which the runtime lacks here; ask for less)"
+	}
+	return fmt.Errorf("config.json %s: set %s to %d:%d: %w%s", l.At, l.Name, l.Soft, l.Hard, err, hint)
+}
+
+// userName names a user of this host, by number where it has no name.
+func userName(uid uint32) string {
+	if f, err := os.Open("/etc/passwd"); err == nil {
+		defer f.Close()
+		if u, err := rootfs.UserByID(f, uid); err == nil {
+			return u.Name
+		}
+	}
+	return strconv.FormatUint(uint64(uid), 10)
+}

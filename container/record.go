@@ -1,0 +1,184 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-runtime/berth/internal/json"
+	"golang.org/x/sys/unix"
+)
+
+// A Record is what is known of a container on disk.
+type Record struct {
+	ID          string
+	OCIVersion  string
+	Bundle      string
+	Rootfs      string
+	Created     time.Time
+	Owner       uint32
+	Annotations map[string]string
+
+	// Pid and StartTime identify the first process; both are 0 while it is made.
+	Pid       int
+	StartTime uint64
+
+	Cgroup CgroupRecord
+	// Systemd is set where systemd made the cgroup.
+	Systemd bool
+	NoPivot bool
+	// Rdt is the resctrl folder that we made, to be removed.
+	Rdt string
+}
+
+// CgroupRecord says what the container has of the cgroup hierarchies.
+type CgroupRecord struct {
+	Path string // "" for none of its own
+	Made []string
+	Unit string
+}
+
+const (
+	recordFile = "state.json"
+	configFile = "config.json"
+	lockFile   = "lock"
+	gateFile   = "start"
+)
+
+func (r *Record) encode() []byte {
+	w := json.NewWriter(make([]byte, 0, 1024), "")
+	w.Object()
+	w.Key("id").String(r.ID)
+	w.Key("ociVersion").String(r.OCIVersion)
+	w.Key("bundle").String(r.Bundle)
+	w.Key("rootfs").String(r.Rootfs)
+	w.Key("created").Time(r.Created)
+	w.Key("owner").Uint(uint64(r.Owner))
+	if len(r.Annotations) > 0 {
+		w.Key("annotations").Object()
+		for _, k := range sortedKeys(r.Annotations) {
+			w.Key(k).String(r.Annotations[k])
+		}
+		w.End()
+	}
+	w.Key("pid").Int(int64(r.Pid))
+	w.Key("startTime").Uint(r.StartTime)
+	w.Key("cgroup").Object()
+	w.Key("path").String(r.Cgroup.Path)
+	w.Key("made").Strings(r.Cgroup.Made)
+	w.Key("unit").String(r.Cgroup.Unit)
+	w.End()
+	w.Key("systemd").Bool(r.Systemd)
+	w.Key("noPivot").Bool(r.NoPivot)
+	w.Key("rdt").String(r.Rdt)
+	w.End()
+	return w.Bytes()
+}
+
+func decodeRecord(data []byte) (*Record, error) {
+	r := &Record{}
+	d := json.NewDecoder(data)
+	for d.Object(); d.Next(); {
+		switch d.Key() {
+		case "id":
+			r.ID = d.String()
+		case "ociVersion":
+			r.OCIVersion = d.String()
+		case "bundle":
+			r.Bundle = d.String()
+		case "rootfs":
+			r.Rootfs = d.String()
+		case "created":
+			r.Created = d.Time()
+		case "owner":
+			r.Owner = uint32(d.Uint(32))
+		case "annotations":
+			r.Annotations = d.StringMap()
+		case "pid":
+			r.Pid = int(d.Int(32))
+		case "startTime":
+			r.StartTime = d.Uint(64)
+		case "cgroup":
+			for d.Object(); d.Next(); {
+				switch d.Key() {
+				case "path":
+					r.Cgroup.Path = d.String()
+				case "made":
+					r.Cgroup.Made = d.Strings()
+				case "unit":
+					r.Cgroup.Unit = d.String()
+				}
+			}
+		case "systemd":
+			r.Systemd = d.Bool()
+		case "noPivot":
+			r.NoPivot = d.Bool()
+		case "rdt":
+			r.Rdt = d.String()
+		}
+	}
+	if err := d.Close(); err != nil {
+		return nil, fmt.Errorf("%s: %w", recordFile, err)
+	}
+	return r, nil
+}
+
+// writeFileAt writes a whole file into a folder: readers see the old or the new
+// one, never half of it.
+func writeFileAt(dir int, name string, data []byte, mode uint32) error {
+	temporary := "." + name + ".new"
+	fd, err := unix.Openat(dir, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC|unix.O_NOFOLLOW, mode)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	err = writeAll(fd, data)
+	err = errors.Join(err, unix.Close(fd))
+	if err == nil {
+		err = unix.Renameat(dir, temporary, dir, name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(dir, temporary, 0)
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+func writeAll(fd int, data []byte) error {
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// readFileAt reads a small file.
+func readFileAt(dir int, name string) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	data := make([]byte, 0, 4096)
+	for {
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+		n, err := unix.Read(fd, data[len(data):cap(data)])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return data, nil
+		}
+		data = data[:len(data)+n]
+	}
+}

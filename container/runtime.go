@@ -1,0 +1,267 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Runtime is a set of containers that share a folder.
+type Runtime struct {
+	// Root holds a folder for each container.
+	Root string
+	// Systemd lets systemd make the cgroups.
+	Systemd bool
+	// NoCgroup makes no cgroups; IgnoreCgroupErrors makes none where that is
+	// refused and no limit was asked for.
+	NoCgroup, IgnoreCgroupErrors bool
+	// Warn is told what is odd but no error, Debug what may help to understand.
+	// Both may be nil.
+	Warn, Debug func(message string)
+}
+
+// Errors that callers branch on. Clients search their words.
+var (
+	ErrNotExist   = errors.New("container does not exist")
+	ErrExists     = errors.New("container already exists")
+	ErrNotRunning = errors.New("container not running")
+	ErrRunning    = errors.New("container is still running")
+	ErrNotPaused  = errors.New("container not paused")
+)
+
+// A BadID is a container id that can't be one.
+type BadID struct{ ID, Why string }
+
+func (e *BadID) Error() string { return fmt.Sprintf("container id %q: %s", e.ID, e.Why) }
+
+// CheckID refuses ids that are no plain file name of harmless characters.
+func CheckID(id string) error {
+	switch {
+	case id == "":
+		return &BadID{id, "it is empty"}
+	case id == "." || id == "..":
+		return &BadID{id, "it is the name of a folder"}
+	case len(id) > 255:
+		return &BadID{id, "it is longer than the 255 bytes of a file name"}
+	}
+	for _, r := range id {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '+' || r == '-' || r == '.' {
+			continue
+		}
+		return &BadID{id, fmt.Sprintf("the character %q is not one of [A-Za-z0-9_+.-]", r)}
+	}
+	return nil
+}
+
+func (r *Runtime) warn(format string, args ...any) {
+	if r.Warn != nil {
+		r.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *Runtime) note(format string, args ...any) {
+	if r.Debug != nil {
+		r.Debug(fmt.Sprintf(format, args...))
+	}
+}
+
+// A Container is one that exists, with its folder open.
+type Container struct {
+	Record
+	runtime *Runtime
+	dir     int // the container's folder
+	lock    int // its lock file, -1 while not held
+}
+
+// claim makes the folder of a new container, and with it the id its own.
+func (r *Runtime) claim(id string) (*Container, error) {
+	if err := r.makeRoot(); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(r.Root, id)
+	if err := unix.Mkdir(path, 0o700); err != nil {
+		if err == unix.EEXIST {
+			return nil, fmt.Errorf("%w: %s", ErrExists, id)
+		}
+		return nil, fmt.Errorf("make the state folder of container %s: %w", id, &os.PathError{Op: "mkdir", Path: path, Err: err})
+	}
+	c, err := r.open(id)
+	if err != nil {
+		_ = unix.Rmdir(path)
+		return nil, err
+	}
+	if err := c.acquire(); err != nil {
+		c.removeFolder()
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// makeRoot makes the root folder and refuses one that others may write to: who
+// can put files there decides what root's commands do.
+func (r *Runtime) makeRoot() error {
+	var st unix.Stat_t
+	err := unix.Stat(r.Root, &st)
+	if err == unix.ENOENT {
+		if err := os.MkdirAll(r.Root, 0o700); err != nil {
+			return fmt.Errorf("make the root folder for state: %w", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("root folder for state: %w", &os.PathError{Op: "stat", Path: r.Root, Err: err})
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return fmt.Errorf("root folder for state %s: not a directory", r.Root)
+	}
+	if st.Mode&0o022 != 0 || st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("root folder for state %s: others may write to it (owner %d, mode %o); chown it to yourself and chmod it to 0700, or choose another with --root", r.Root, st.Uid, st.Mode&0o7777)
+	}
+	return nil
+}
+
+func (r *Runtime) open(id string) (*Container, error) {
+	path := filepath.Join(r.Root, id)
+	dir, err := unix.Open(path, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		if err == unix.ENOENT {
+			return nil, fmt.Errorf("%w: %s", ErrNotExist, id)
+		}
+		return nil, fmt.Errorf("open the state folder of container %s: %w", id, err)
+	}
+	return &Container{Record: Record{ID: id}, runtime: r, dir: dir, lock: -1}, nil
+}
+
+// Load finds a container.
+func (r *Runtime) Load(id string) (*Container, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	c, err := r.open(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.reload(); err != nil {
+		c.Close()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("container %s is half made: its %s is missing (another command is making it, or was killed; berth delete --force removes it)", id, recordFile)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// LoadForDelete finds a container in whatever state it is, also without a record.
+func (r *Runtime) LoadForDelete(id string) (*Container, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	c, err := r.open(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.reload(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.warn("container %s: %v; deleting what is left without it", id, err)
+	}
+	return c, nil
+}
+
+func (c *Container) reload() error {
+	data, err := readFileAt(c.dir, recordFile)
+	if err != nil {
+		return err
+	}
+	record, err := decodeRecord(data)
+	if err != nil {
+		return fmt.Errorf("container %s: %w", c.ID, err)
+	}
+	c.Record = *record
+	return nil
+}
+
+func (c *Container) save() error {
+	if err := writeFileAt(c.dir, recordFile, c.encode(), 0o600); err != nil {
+		return fmt.Errorf("container %s: %w", c.ID, err)
+	}
+	return nil
+}
+
+// acquire takes the container's lock; it goes with the descriptor, so a killed
+// command does not keep it.
+func (c *Container) acquire() error {
+	fd, err := unix.Openat(c.dir, lockFile, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("container %s: open its lock: %w", c.ID, err)
+	}
+	for {
+		err = unix.Flock(fd, unix.LOCK_EX)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return fmt.Errorf("container %s: take its lock: %w", c.ID, err)
+	}
+	c.lock = fd
+	// Who had the lock before may have removed the folder.
+	var st unix.Stat_t
+	if unix.Fstat(c.dir, &st) == nil && st.Nlink == 0 {
+		return fmt.Errorf("%w: %s", ErrNotExist, c.ID)
+	}
+	return nil
+}
+
+// Release gives the lock up.
+func (c *Container) Release() {
+	if c.lock >= 0 {
+		unix.Close(c.lock)
+		c.lock = -1
+	}
+}
+
+// Close lets go of the container's descriptors; the container stays.
+func (c *Container) Close() {
+	c.Release()
+	if c.dir >= 0 {
+		unix.Close(c.dir)
+		c.dir = -1
+	}
+}
+
+// removeFolder removes the container's folder; the id is free from then on.
+func (c *Container) removeFolder() {
+	for _, name := range [...]string{gateFile, configFile, recordFile, "." + recordFile + ".new", "." + configFile + ".new", lockFile} {
+		_ = unix.Unlinkat(c.dir, name, 0)
+	}
+	if err := unix.Rmdir(filepath.Join(c.runtime.Root, c.ID)); err != nil && err != unix.ENOENT {
+		c.runtime.warn("container %s: remove its state folder: %v", c.ID, err)
+	}
+}
+
+// List returns the ids of all containers, sorted.
+func (r *Runtime) List() ([]string, error) {
+	entries, err := os.ReadDir(r.Root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list containers: %w", err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if e.IsDir() && CheckID(e.Name()) == nil {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids, nil
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

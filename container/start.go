@@ -1,0 +1,123 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/host"
+	"github.com/berth-runtime/berth/launch"
+	"github.com/berth-runtime/berth/plan"
+	"github.com/berth-runtime/berth/program"
+	"github.com/berth-runtime/berth/spec"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// Start lets a created container execute its program.
+func (c *Container) Start() error {
+	if err := c.acquire(); err != nil {
+		return err
+	}
+	defer c.Release()
+	if err := c.reload(); err != nil {
+		return err
+	}
+	switch status := c.status(); status {
+	case specs.StateCreated:
+	case specs.StateStopped:
+		return errors.New("cannot start a container that has stopped")
+	case specs.StateRunning, Paused:
+		return errors.New("cannot start an already running container")
+	default:
+		return fmt.Errorf("cannot start container %s: it is %s", c.ID, status)
+	}
+	p, err := c.plan()
+	if err != nil {
+		return err
+	}
+	if err := c.passGate(p); err != nil {
+		return err
+	}
+	_ = unix.Unlinkat(c.dir, gateFile, 0)
+	if err := c.poststart(&p.Hooks); err != nil {
+		return err
+	}
+	return nil
+}
+
+// passGate connects to the first process and serves it up to its execve.
+func (c *Container) passGate(p *plan.Plan) error {
+	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("container %s: make a socket: %w", c.ID, err)
+	}
+	if err := unix.Connect(s, c.gateAddress()); err != nil {
+		unix.Close(s)
+		return fmt.Errorf("container %s: connect to its start gate: %w", c.ID, err)
+	}
+	pidfd, err := c.pidfd()
+	if err != nil {
+		unix.Close(s)
+		return err
+	}
+	gate := launch.Attach(s, c.Pid, pidfd, func(f program.Failure) error {
+		note := program.Note{Pointer: "/process/args/0", Text: "exec: " + strconv.Quote(p.Process.Args[0])}
+		if f.Nr == unix.SYS_SECCOMP {
+			note = program.Note{Pointer: "/linux/seccomp", Text: "load the seccomp filter"}
+		}
+		return launch.ExplainCall(f, note, c.Pid)
+	})
+	defer gate.Detach()
+	if err := gate.Answer(); err != nil {
+		return err
+	}
+	err = gate.Serve(0, func(ask compile.Record, fd int) error {
+		if fd >= 0 {
+			defer unix.Close(fd)
+		}
+		switch ask.Kind {
+		case compile.StartHooks:
+			return c.startHooks(&p.Hooks)
+		case compile.Listener:
+			return c.deliverListener(p.Process.Seccomp, c.Pid, fd)
+		}
+		return refuse(ask, fd)
+	})
+	if errors.Is(err, launch.ErrExecuted) {
+		return nil
+	}
+	return err
+}
+
+// config reads the config that the container was made from.
+func (c *Container) config() (*specs.Spec, error) {
+	data, err := readFileAt(c.dir, configFile)
+	if err != nil {
+		return nil, fmt.Errorf("container %s: read its config: %w", c.ID, err)
+	}
+	s, err := spec.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("container %s: its config: %w", c.ID, err)
+	}
+	return s, nil
+}
+
+// plan plans the container again, from the config that it was made from.
+func (c *Container) plan() (*plan.Plan, error) {
+	s, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	h, err := host.Probe()
+	if err != nil {
+		return nil, err
+	}
+	return plan.New(s, h, plan.Options{ID: c.ID, Bundle: c.Bundle, NoPivot: c.NoPivot, SystemdCgroup: c.Systemd, NoCgroup: c.Cgroup.Path == ""})
+}
+
+// OwnerName is the name of the user who made the container, or the number of
+// one without a name.
+func (s *State) OwnerName() string { return userName(s.Owner) }

@@ -1,0 +1,82 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/rootfs"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// UserByID finds a user in the running container's passwd file.
+func (c *Container) UserByID(uid uint32) (rootfs.User, error) {
+	return inFile(c, "/etc/passwd", func(f io.Reader) (rootfs.User, error) { return rootfs.UserByID(f, uid) })
+}
+
+// User resolves USER[:GROUP], each a name or a number, as the running container
+// has them (exec --user). A number needs no entry. A user without a group gets
+// the groups of the entry.
+func (c *Container) User(text string) (specs.User, error) {
+	var user specs.User
+	name, group, hasGroup := strings.Cut(text, ":")
+	if id, err := strconv.ParseUint(name, 10, 32); err == nil {
+		user.UID = uint32(id)
+		if u, err := c.UserByID(user.UID); err == nil {
+			user.GID = u.GID
+			name = u.Name
+		} else {
+			name = ""
+		}
+	} else {
+		u, err := inFile(c, "/etc/passwd", func(f io.Reader) (rootfs.User, error) { return rootfs.UserByName(f, name) })
+		if err != nil {
+			return user, fmt.Errorf("user %q: %w in the container's /etc/passwd", name, err)
+		}
+		user.UID, user.GID = u.UID, u.GID
+	}
+	if hasGroup {
+		gid, err := c.group(group)
+		user.GID = gid
+		return user, err
+	}
+	if name != "" {
+		groups, err := inFile(c, "/etc/group", func(f io.Reader) ([]uint32, error) { return rootfs.GroupsOf(f, name) })
+		if err == nil {
+			user.AdditionalGids = groups
+		}
+	}
+	return user, nil
+}
+
+func (c *Container) group(name string) (uint32, error) {
+	if id, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return uint32(id), nil
+	}
+	id, err := inFile(c, "/etc/group", func(f io.Reader) (uint32, error) { return rootfs.GroupByName(f, name) })
+	if err != nil {
+		return 0, fmt.Errorf("group %q: %w in the container's /etc/group", name, err)
+	}
+	return id, nil
+}
+
+// inFile reads a file of the running container, mounts and all.
+func inFile[T any](c *Container, name string, read func(io.Reader) (T, error)) (T, error) {
+	var zero T
+	root, err := rootfs.Open("/proc/" + strconv.Itoa(c.Pid) + "/root")
+	if err != nil {
+		return zero, err
+	}
+	defer root.Close()
+	if !c.alive() {
+		return zero, errors.New("the container is gone")
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return zero, err
+	}
+	defer f.Close()
+	return read(f)
+}

@@ -1,0 +1,39 @@
+// Package host gathers the facts of the machine that a Plan depends on.
+//
+// Everything here is found by looking and by trying once, never by version
+// numbers. Probing reads /proc and makes harmless calls; it changes nothing.
+package host
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/cgroup/ledger"
+)
+
+// Host is what was found.
+type Host struct {
+	UID, GID int
+	// InUserNS is set where we run in a user namespace that is not the initial
+	// one: mknod and much else is refused there even to its root.
+	InUserNS bool
+	Cgroups  *cgroup.Host
+	Layout   ledger.Layout
+}
+
+// Probe looks at this machine.
+func Probe() (*Host, error) {
+	groups, err := cgroup.Detect()
+	if err != nil {
+		return nil, fmt.Errorf("find the cgroup hierarchies: %w", err)
+	}
+	return &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: inUserNS(), Cgroups: groups, Layout: groups.Layout()}, nil
+}
+
+// inUserNS reports whether our user namespace maps less than everything
+// (user_namespaces(7): the initial one maps all of 2^32-1 ids to themselves).
+func inUserNS() bool {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && string(text) != "         0          0 4294967295\n"
+}

@@ -1,0 +1,56 @@
+package launch
+
+import (
+	"strings"
+
+	"github.com/berth-runtime/berth/program"
+	"golang.org/x/sys/unix"
+)
+
+// An Error is a call of a Program that failed.
+type Error struct {
+	Pointer string // config entry to blame, "" for none
+	Text    string // what was being done
+	Reason  string // what is known beyond the errno; replaces its words
+	Errno   unix.Errno
+	// Exec is set when it is the user's program that could not be executed.
+	Exec bool
+}
+
+func (e *Error) Error() string {
+	reason := e.Reason
+	if reason == "" {
+		reason = e.Errno.Error()
+	}
+	text := e.Text + ": " + reason
+	if e.Pointer != "" {
+		return "config.json " + e.Pointer + ": " + text
+	}
+	return text
+}
+
+func (e *Error) Unwrap() error { return e.Errno }
+
+// Explain turns a failure into an error that says what it was about. The process
+// waits meanwhile, so its root can still be looked into.
+func Explain(p *program.Program, f program.Failure, pid int) error {
+	note := program.Note{Text: "container init"}
+	if f.Index < len(p.Ops) {
+		note = p.Ops[f.Index].Note
+	}
+	return ExplainCall(f, note, pid)
+}
+
+// ExplainCall is Explain for a call whose note is known.
+func ExplainCall(f program.Failure, note program.Note, pid int) error {
+	e := &Error{Pointer: note.Pointer, Text: note.Text, Errno: f.Errno}
+	switch {
+	case f.Nr == unix.SYS_EXECVE || f.Nr == unix.SYS_FACCESSAT2 || strings.HasPrefix(note.Text, "exec: "):
+		e.explainExec(pid)
+	case f.Errno == unix.EINVAL && f.Nr == unix.SYS_FSCONFIG:
+		e.Reason = "the file system refuses an option (" + f.Errno.Error() + ")"
+	case f.Errno == unix.ENODEV && f.Nr == unix.SYS_FSOPEN:
+		e.Reason = "this kernel has no such file system (see /proc/filesystems)"
+	}
+	return e
+}

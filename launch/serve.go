@@ -1,0 +1,172 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/program"
+	"golang.org/x/sys/unix"
+)
+
+// A Handler does what a Program asks for. fd is the descriptor that came with
+// the Ask, or -1; the Handler owns it. Returning an error ends the child.
+type Handler func(ask compile.Record, fd int) error
+
+// ErrExecuted is returned by Serve when the child has executed its program, or
+// has died: its exit status tells which.
+var ErrExecuted = errors.New("the program has been executed")
+
+// Serve answers the child until it asks for the given thing, which stays
+// unanswered, or executes its program (ErrExecuted).
+func (c *Child) Serve(until compile.Ask, handle Handler) error {
+	for {
+		ask, fd, err := c.receive()
+		if err != nil {
+			return err
+		}
+		switch {
+		case ask.Kind == until:
+			return nil
+		case ask.Kind == compile.Forked:
+			if err := c.follow(int(ask.Value)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := handle(ask, fd); err != nil {
+			return err
+		}
+		if err := c.Answer(); err != nil {
+			return err
+		}
+	}
+}
+
+// Answer lets a waiting child go on. A child that was killed meanwhile can't be
+// told anything; the next thing heard of it says so.
+func (c *Child) Answer() error {
+	err := unix.Sendto(c.report, []byte{1}, unix.MSG_NOSIGNAL, nil)
+	if err != nil && err != unix.EPIPE && err != unix.ECONNRESET {
+		return fmt.Errorf("answer the container's init: %w", err)
+	}
+	return nil
+}
+
+// receive reads one record.
+func (c *Child) receive() (compile.Record, int, error) {
+	var buf [64]byte
+	var control [24]byte
+	n, oobn, err := recvmsg(c.report, buf[:], control[:])
+	switch {
+	case err == unix.ECONNRESET, err == nil && n == 0:
+		return compile.Record{}, -1, ErrExecuted
+	case err != nil:
+		return compile.Record{}, -1, fmt.Errorf("hear from the container's init: %w", err)
+	}
+	if f, ok := program.ParseFailure(buf[:n]); ok {
+		return compile.Record{}, -1, c.explain(f)
+	}
+	ask, ok := compile.ParseAsk(buf[:n])
+	if !ok {
+		return ask, -1, fmt.Errorf("the container's init sent %d bytes that mean nothing", n)
+	}
+	return ask, descriptorIn(control[:oobn]), nil
+}
+
+func recvmsg(fd int, buf, control []byte) (n, oobn int, err error) {
+	for {
+		n, oobn, _, _, err = unix.Recvmsg(fd, buf, control, unix.MSG_CMSG_CLOEXEC)
+		if err != unix.EINTR {
+			return n, oobn, err
+		}
+	}
+}
+
+// descriptorIn returns the descriptor of a control message, -1 for none.
+func descriptorIn(control []byte) int {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil || len(messages) == 0 {
+		return -1
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) == 0 {
+		return -1
+	}
+	return fds[0]
+}
+
+// follow turns to the child's child, in which the Program goes on, and reaps
+// the one that is done. The new one is our child too and can't be reused before
+// we wait for it.
+func (c *Child) follow(pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return fmt.Errorf("open the container's first process %d: %w", pid, err)
+	}
+	old := c.Pid
+	if c.PidFD >= 0 {
+		unix.Close(c.PidFD)
+	}
+	c.Pid, c.PidFD = pid, fd
+	var status unix.WaitStatus
+	for {
+		if _, err := unix.Wait4(old, &status, 0, nil); err != unix.EINTR {
+			return nil
+		}
+	}
+}
+
+// Close lets go of the socket. A child that still waits for an answer ends.
+func (c *Child) Close() {
+	if c.report >= 0 {
+		unix.Close(c.report)
+		c.report = -1
+	}
+}
+
+// Attach turns to a process at its gate: somebody else's child, over a socket
+// that it has accepted. It takes the descriptors over. A failure is explained by
+// the given function, as the Program is not known here.
+func Attach(socket, pid, pidfd int, explain func(program.Failure) error) *Child {
+	return &Child{Pid: pid, PidFD: pidfd, report: socket, explain: explain}
+}
+
+// Detach lets go of a process without waiting for it.
+func (c *Child) Detach() {
+	c.Close()
+	if c.PidFD >= 0 {
+		unix.Close(c.PidFD)
+		c.PidFD = -1
+	}
+}
+
+// Kill ends the child and reaps it.
+func (c *Child) Kill() {
+	c.Close()
+	if c.PidFD >= 0 {
+		_ = unix.PidfdSendSignal(c.PidFD, unix.SIGKILL, nil, 0)
+	} else {
+		_ = unix.Kill(c.Pid, unix.SIGKILL)
+	}
+	_, _ = c.Wait()
+}
+
+// Wait reaps the child and returns its status.
+func (c *Child) Wait() (unix.WaitStatus, error) {
+	var status unix.WaitStatus
+	for {
+		_, err := unix.Wait4(c.Pid, &status, 0, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if c.PidFD >= 0 {
+			unix.Close(c.PidFD)
+			c.PidFD = -1
+		}
+		if err != nil {
+			return 0, fmt.Errorf("wait for process %d: %w", c.Pid, err)
+		}
+		return status, nil
+	}
+}

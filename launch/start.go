@@ -1,0 +1,169 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/program"
+	"golang.org/x/sys/unix"
+)
+
+// A Spawn says how a child is cloned.
+type Spawn struct {
+	// Program is compiled once the numbers of the descriptors are known.
+	Program func(f *compile.Facts) (*program.Program, error)
+	Facts   compile.Facts
+
+	// Stdio are the child's first three descriptors, Preserved those from 3 on.
+	Stdio     [3]uintptr
+	Preserved []uintptr
+	// Gate is the listening socket that the child waits at, or -1.
+	Gate int
+	// Joins are namespaces to enter: Facts.Joins gets their numbers in the child.
+	Joins []compile.Join
+	// Mounts are detached mounts by index of the Plan's mounts.
+	Mounts map[int]int
+	// Root is a root directory to change to, or -1.
+	Root int
+
+	CloneFlags     uintptr
+	UIDMap, GIDMap []syscall.SysProcIDMap
+	// Setgroups lets the child of a new user namespace set its groups.
+	Setgroups bool
+	// Cgroup is a directory of the unified hierarchy to clone the child into, or -1.
+	Cgroup int
+}
+
+// A Child is a process that runs a Program.
+type Child struct {
+	Pid     int
+	PidFD   int
+	report  int
+	explain func(program.Failure) error
+}
+
+// Start clones the child. It runs at once; Serve must follow.
+func (s *Spawn) Start() (*Child, error) {
+	sockets, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make the socket to the container's init: %w", err)
+	}
+	ours, theirs := sockets[0], sockets[1]
+	defer unix.Close(theirs)
+	files := s.assign(theirs)
+	p, err := s.Program(&s.Facts)
+	if err != nil {
+		unix.Close(ours)
+		return nil, err
+	}
+	image, err := load(p, len(files))
+	if err != nil {
+		unix.Close(ours)
+		return nil, err
+	}
+	defer unix.Close(image)
+	pidfd := -1
+	attr := syscall.ProcAttr{
+		Env:   []string{},
+		Files: files,
+		Sys: &syscall.SysProcAttr{
+			Cloneflags:                 s.CloneFlags,
+			UidMappings:                s.UIDMap,
+			GidMappings:                s.GIDMap,
+			GidMappingsEnableSetgroups: s.Setgroups,
+			PidFD:                      &pidfd,
+		},
+	}
+	if s.Cgroup >= 0 {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, s.Cgroup
+	}
+	// /proc/self resolves for the child as well: this procfs belongs to our pid
+	// namespace, which sees the child whatever namespace it is cloned into.
+	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", image), []string{"berth-init"}, &attr)
+	if err != nil {
+		unix.Close(ours)
+		return nil, spawnError(err, s)
+	}
+	child := &Child{Pid: pid, PidFD: pidfd, report: ours}
+	child.explain = func(f program.Failure) error { return Explain(p, f, child.Pid) }
+	return child, nil
+}
+
+// assign gives each descriptor that the child inherits its number there.
+func (s *Spawn) assign(report int) []uintptr {
+	files := append(s.Stdio[:], s.Preserved...)
+	add := func(fd int) int {
+		files = append(files, uintptr(fd))
+		return len(files) - 1
+	}
+	s.Facts.Report = add(report)
+	s.Facts.Gate = -1
+	if s.Gate >= 0 {
+		s.Facts.Gate = add(s.Gate)
+	}
+	s.Facts.Joins = make([]compile.Join, len(s.Joins))
+	for i, j := range s.Joins {
+		j.FD = add(j.FD)
+		s.Facts.Joins[i] = j
+	}
+	for i, fd := range s.Mounts {
+		s.Facts.Sources[i].FD = add(fd)
+	}
+	if s.Root >= 0 {
+		s.Facts.RootFD = add(s.Root)
+	}
+	return files
+}
+
+// load puts the image of a Program into a sealed memfd, under a number that the
+// child's own descriptors do not take. It holds nothing of the host: a container
+// that gets at its /proc/PID/exe has what it runs anyway (CVE-2019-5736).
+func load(p *program.Program, least int) (int, error) {
+	image, err := p.Image()
+	if err != nil {
+		return -1, err
+	}
+	// MFD_EXEC is needed where vm.memfd_noexec is 1, and unknown before Linux 6.3.
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate("berth-init", flags|unix.MFD_EXEC)
+	if err == unix.EINVAL {
+		fd, err = unix.MemfdCreate("berth-init", flags)
+	}
+	if err != nil {
+		return -1, fmt.Errorf("make a memfd for the container's init: %w", err)
+	}
+	if n, err := unix.Write(fd, image); err != nil || n < len(image) {
+		unix.Close(fd)
+		return -1, fmt.Errorf("write the container's init to a memfd (%d of %d bytes): %w", n, len(image), err)
+	}
+	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("seal the container's init: %w", err)
+	}
+	if fd >= least {
+		return fd, nil
+	}
+	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, least)
+	unix.Close(fd)
+	if err != nil {
+		return -1, fmt.Errorf("move the descriptor of the container's init: %w", err)
+	}
+	return high, nil
+}
+
+// spawnError says what a failing clone may be about.
+func spawnError(err error, s *Spawn) error {
+	hint := ""
+	switch {
+	case err == syscall.EPERM && s.CloneFlags&syscall.CLONE_NEWUSER != 0:
+		hint = " (are user namespaces allowed? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu)"
+	case err == syscall.ENOSPC:
+		hint = " (a limit of /proc/sys/user/max_*_namespaces is reached)"
+	case err == syscall.EAGAIN:
+		hint = " (the limit of processes is reached: RLIMIT_NPROC or pids.max of the cgroup)"
+	}
+	return fmt.Errorf("start the container's init: %w%s", os.NewSyscallError("clone", err), hint)
+}

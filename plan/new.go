@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/host"
+	"github.com/berth-runtime/berth/seccomp"
+	"github.com/berth-runtime/berth/spec"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// Options are what the caller decides and config.json does not.
+type Options struct {
+	ID     string
+	Bundle string // absolute
+	// SystemdCgroup lets systemd make the cgroup.
+	SystemdCgroup bool
+	// NoCgroup leaves the container in the cgroup of its caller.
+	NoCgroup     bool
+	NoPivot      bool
+	NoNewKeyring bool
+	PreserveFDs  int
+}
+
+// New makes the Plan of one container. The Spec has passed spec.Check. All that
+// can't be done on this host is returned at once, as a spec.Errors.
+func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
+	linux := s.Linux
+	if linux == nil {
+		linux = &specs.Linux{}
+	}
+	p := &Plan{
+		ID:          o.ID,
+		Bundle:      o.Bundle,
+		Annotations: s.Annotations,
+		Root:        rootOf(s.Root, linux.RootfsPropagation, o.Bundle),
+		Namespaces:  namespacesOf(linux.Namespaces),
+		IDs:         IDMaps{UID: linux.UIDMappings, GID: linux.GIDMappings},
+		Hostname:    s.Hostname,
+		Domainname:  s.Domainname,
+		TimeOffsets: timeOffsets(linux.TimeOffsets),
+		NoPivot:     o.NoPivot,
+		Label:       linux.MountLabel,
+		Rdt:         linux.IntelRdt,
+	}
+	if s.Hooks != nil {
+		p.Hooks = *s.Hooks
+	}
+	var problems []spec.Complaint
+	userNS := p.Namespace(specs.UserNamespace) != nil
+	p.Mounts, problems = mountsOf(s.Mounts, o.Bundle, userNS)
+	p.Devices = devicesOf(linux.Devices, p.Mounts, userNS || h.InUserNS)
+	p.Links = linksOf(p.Mounts)
+	p.Masked = pathsOf(linux.MaskedPaths, "/linux/maskedPaths/")
+	p.Readonly = pathsOf(linux.ReadonlyPaths, "/linux/readonlyPaths/")
+	p.Sysctls = sysctlsOf(linux.Sysctl)
+	p.NetDevs = netDevicesOf(linux.NetDevices)
+	p.NetUp = p.Makes(specs.NetworkNamespace)
+	if p.Namespace(specs.MountNamespace) == nil && len(p.Mounts)+len(p.Masked)+len(p.Readonly) > 0 {
+		problems = append(problems, spec.Complaint{Pointer: "/linux/namespaces",
+			Message: "mounts, maskedPaths and readonlyPaths need a mount namespace; without one they would change the host",
+			Hint:    `add {"type": "mount"}`})
+	}
+	if s.Process != nil {
+		process, more := NewProcess(s.Process, "/process")
+		problems = append(problems, more...)
+		process.PreserveFDs = o.PreserveFDs
+		problems = append(problems, processExtras(&process, linux)...)
+		p.Process = process
+	}
+	if !o.NoNewKeyring {
+		// Keys that the caller's session holds are none of the container's business
+		// (session-keyring(7)).
+		p.Keyring = "_ses." + o.ID
+	}
+	problems = append(problems, p.planCgroup(linux, h, o)...)
+	if len(problems) > 0 {
+		return nil, spec.Errors(problems)
+	}
+	return p, nil
+}
+
+func rootOf(root *specs.Root, propagation, bundle string) Root {
+	r := Root{At: "/root", Propagation: unix.MS_SLAVE | unix.MS_REC}
+	if root != nil {
+		r.Path, r.Readonly = root.Path, root.Readonly
+	}
+	if !filepath.IsAbs(r.Path) {
+		r.Path = filepath.Join(bundle, r.Path)
+	}
+	if propagation != "" {
+		if flag, ok := Propagation(propagation); ok {
+			r.Propagation = flag
+		}
+	}
+	return r
+}
+
+func pathsOf(list []string, at string) []Path {
+	paths := make([]Path, len(list))
+	for i, name := range list {
+		paths[i] = Path{Path: path.Clean("/" + name), At: at + strconv.Itoa(i)}
+	}
+	return paths
+}
+
+// sysctlsOf turns names with dots, or already with slashes, into paths below
+// /proc/sys, in a fixed order. A name with a slash before its first dot has its
+// dots kept, as an interface name in it may have some (sysctl.d(5)).
+func sysctlsOf(values map[string]string) []Setting {
+	settings := make([]Setting, 0, len(values))
+	for name, value := range values {
+		file := name
+		if dot, slash := strings.IndexByte(name, '.'), strings.IndexByte(name, '/'); slash < 0 || dot >= 0 && dot < slash {
+			file = strings.Map(func(r rune) rune {
+				switch r {
+				case '.':
+					return '/'
+				case '/':
+					return '.'
+				}
+				return r
+			}, name)
+		}
+		settings = append(settings, Setting{File: file, Value: value, At: spec.Join("/linux/sysctl", name)})
+	}
+	slices.SortFunc(settings, func(a, b Setting) int { return strings.Compare(a.File, b.File) })
+	return settings
+}
+
+func netDevicesOf(devices map[string]specs.LinuxNetDevice) []NetDevice {
+	list := make([]NetDevice, 0, len(devices))
+	for name, d := range devices {
+		list = append(list, NetDevice{Name: name, NewName: d.Name, At: spec.Join("/linux/netDevices", name)})
+	}
+	slices.SortFunc(list, func(a, b NetDevice) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// processExtras adds what the linux section says of the container's processes;
+// exec inherits it.
+func processExtras(p *Process, linux *specs.Linux) []spec.Complaint {
+	var problems []spec.Complaint
+	if linux.MemoryPolicy != nil {
+		policy, problem := memoryPolicy(linux.MemoryPolicy)
+		if problem != "" {
+			problems = append(problems, spec.Complaint{Pointer: "/linux/memoryPolicy", Message: problem})
+		}
+		p.MemoryPolicy = policy
+	}
+	if linux.Personality != nil {
+		p.Personality = personality(linux.Personality)
+	}
+	if linux.Seccomp != nil {
+		filter, err := Seccompile(linux.Seccomp)
+		if err != nil {
+			problems = append(problems, spec.Complaint{Pointer: "/linux/seccomp", Message: err.Error()})
+		}
+		p.Seccomp = filter
+	}
+	return problems
+}
+
+// personality returns the argument of personality(2): PER_LINUX or PER_LINUX32.
+func personality(in *specs.LinuxPersonality) *uint64 {
+	var value uint64
+	if in.Domain == specs.PerLinux32 {
+		value = 8
+	}
+	return &value
+}
+
+// Seccompile compiles a profile.
+func Seccompile(profile *specs.LinuxSeccomp) (*Seccomp, error) {
+	filter, err := seccomp.Compile(profile)
+	if err != nil {
+		return nil, err
+	}
+	return &Seccomp{Filter: filter, ListenerPath: profile.ListenerPath, ListenerMetadata: profile.ListenerMetadata}, nil
+}

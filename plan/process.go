@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"math/bits"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/internal/caps"
+	"github.com/berth-runtime/berth/spec"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// NewProcess translates a process object; at is its pointer in the document.
+// It is shared by the container's first process and by exec.
+func NewProcess(in *specs.Process, at string) (Process, []spec.Complaint) {
+	p := Process{
+		Args:            in.Args,
+		Env:             in.Env,
+		Cwd:             path.Clean(in.Cwd),
+		Terminal:        in.Terminal,
+		Console:         in.ConsoleSize,
+		UID:             in.User.UID,
+		GID:             in.User.GID,
+		Groups:          in.User.AdditionalGids,
+		NoNewPrivileges: in.NoNewPrivileges,
+		OOMScoreAdj:     in.OOMScoreAdj,
+		AppArmor:        in.ApparmorProfile,
+		SELinux:         in.SelinuxLabel,
+		At:              at,
+	}
+	if in.User.Umask != nil {
+		p.Umask, p.HasUmask = *in.User.Umask&0o777, true
+	}
+	if c := in.Capabilities; c != nil {
+		p.HasCaps = true
+		// Unknown names are warned about by spec.Check and left out here.
+		p.Bounding, _ = caps.SetOf(c.Bounding)
+		p.Effective, _ = caps.SetOf(c.Effective)
+		p.Inheritable, _ = caps.SetOf(c.Inheritable)
+		p.Permitted, _ = caps.SetOf(c.Permitted)
+		p.Ambient, _ = caps.SetOf(c.Ambient)
+	}
+	var problems []spec.Complaint
+	for i, l := range in.Rlimits {
+		where := at + "/rlimits/" + strconv.Itoa(i)
+		resource, ok := rlimit(l.Type)
+		if !ok {
+			problems = append(problems, spec.Complaint{Pointer: where + "/type", Message: "unknown resource limit " + strconv.Quote(l.Type)})
+			continue
+		}
+		p.Rlimits = append(p.Rlimits, Rlimit{Name: l.Type, Resource: resource, Soft: l.Soft, Hard: l.Hard, At: where})
+	}
+	if in.Scheduler != nil {
+		s, problem := scheduler(in.Scheduler)
+		if problem != "" {
+			problems = append(problems, spec.Complaint{Pointer: at + "/scheduler", Message: problem})
+		}
+		p.Scheduler = s
+	}
+	if in.IOPriority != nil {
+		value := ioPriority(in.IOPriority)
+		p.IOPriority = &value
+	}
+	return p, problems
+}
+
+// rlimit returns the number of a limit (asm-generic/resource.h).
+func rlimit(name string) (int, bool) {
+	list := [...]string{"CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS",
+		"LOCKS", "SIGPENDING", "MSGQUEUE", "NICE", "RTPRIO", "RTTIME"}
+	short, ok := strings.CutPrefix(name, "RLIMIT_")
+	if !ok {
+		return 0, false
+	}
+	for n, known := range list {
+		if known == short {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+func scheduler(in *specs.Scheduler) (*Scheduler, string) {
+	s := &Scheduler{Nice: in.Nice, Priority: uint32(in.Priority), Runtime: in.Runtime, Deadline: in.Deadline, Period: in.Period}
+	switch in.Policy {
+	case specs.SchedOther:
+		s.Policy = unix.SCHED_NORMAL
+	case specs.SchedFIFO:
+		s.Policy = unix.SCHED_FIFO
+	case specs.SchedRR:
+		s.Policy = unix.SCHED_RR
+	case specs.SchedBatch:
+		s.Policy = unix.SCHED_BATCH
+	case specs.SchedISO:
+		s.Policy = 4 // reserved by the kernel, never implemented; it will answer EINVAL
+	case specs.SchedIdle:
+		s.Policy = unix.SCHED_IDLE
+	case specs.SchedDeadline:
+		s.Policy = unix.SCHED_DEADLINE
+	default:
+		return nil, "unknown policy " + strconv.Quote(string(in.Policy))
+	}
+	for _, flag := range in.Flags {
+		switch flag {
+		case specs.SchedFlagResetOnFork:
+			s.Flags |= unix.SCHED_FLAG_RESET_ON_FORK
+		case specs.SchedFlagReclaim:
+			s.Flags |= unix.SCHED_FLAG_RECLAIM
+		case specs.SchedFlagDLOverrun:
+			s.Flags |= unix.SCHED_FLAG_DL_OVERRUN
+		case specs.SchedFlagKeepPolicy:
+			s.Flags |= unix.SCHED_FLAG_KEEP_POLICY
+		case specs.SchedFlagKeepParams:
+			s.Flags |= unix.SCHED_FLAG_KEEP_PARAMS
+		case specs.SchedFlagUtilClampMin:
+			s.Flags |= unix.SCHED_FLAG_UTIL_CLAMP_MIN
+		case specs.SchedFlagUtilClampMax:
+			s.Flags |= unix.SCHED_FLAG_UTIL_CLAMP_MAX
+		default:
+			return nil, "unknown flag " + strconv.Quote(string(flag))
+		}
+	}
+	return s, ""
+}
+
+// ioPriority encodes class and level as ioprio_set(2) takes them.
+func ioPriority(in *specs.LinuxIOPriority) int {
+	class := 0
+	switch in.Class {
+	case specs.IOPRIO_CLASS_RT:
+		class = 1
+	case specs.IOPRIO_CLASS_BE:
+		class = 2
+	case specs.IOPRIO_CLASS_IDLE:
+		class = 3
+	}
+	return class<<13 | in.Priority
+}
+
+// Mask turns a list such as "0-3,7" into a bit mask of 64-bit words.
+func Mask(list string) ([]uint64, bool) {
+	var mask []uint64
+	for part := range strings.SplitSeq(list, ",") {
+		low, high, ranged := strings.Cut(strings.TrimSpace(part), "-")
+		from, err := strconv.ParseUint(low, 10, 16)
+		if err != nil {
+			return nil, false
+		}
+		to := from
+		if ranged {
+			if to, err = strconv.ParseUint(high, 10, 16); err != nil || to < from {
+				return nil, false
+			}
+		}
+		for n := from; n <= to; n++ {
+			for int(n/bits.UintSize) >= len(mask) {
+				mask = append(mask, 0)
+			}
+			mask[n/64] |= 1 << (n % 64)
+		}
+	}
+	return mask, true
+}
+
+// memoryPolicy translates linux.memoryPolicy for set_mempolicy(2).
+func memoryPolicy(in *specs.LinuxMemoryPolicy) (*MemoryPolicy, string) {
+	m := &MemoryPolicy{}
+	switch in.Mode {
+	case specs.MpolDefault:
+		m.Mode = unix.MPOL_DEFAULT
+	case specs.MpolPreferred:
+		m.Mode = unix.MPOL_PREFERRED
+	case specs.MpolBind:
+		m.Mode = unix.MPOL_BIND
+	case specs.MpolInterleave:
+		m.Mode = unix.MPOL_INTERLEAVE
+	case specs.MpolLocal:
+		m.Mode = unix.MPOL_LOCAL
+	case specs.MpolPreferredMany:
+		m.Mode = unix.MPOL_PREFERRED_MANY
+	case specs.MpolWeightedInterleave:
+		m.Mode = unix.MPOL_WEIGHTED_INTERLEAVE
+	default:
+		return nil, "unknown mode " + strconv.Quote(string(in.Mode))
+	}
+	for _, flag := range in.Flags {
+		switch flag {
+		case specs.MpolFNumaBalancing:
+			m.Mode |= unix.MPOL_F_NUMA_BALANCING
+		case specs.MpolFRelativeNodes:
+			m.Mode |= unix.MPOL_F_RELATIVE_NODES
+		case specs.MpolFStaticNodes:
+			m.Mode |= unix.MPOL_F_STATIC_NODES
+		default:
+			return nil, "unknown flag " + strconv.Quote(string(flag))
+		}
+	}
+	if in.Nodes != "" {
+		nodes, ok := Mask(in.Nodes)
+		if !ok {
+			return nil, "nodes: " + strconv.Quote(in.Nodes) + " is no list of numbers such as 0-3,7"
+		}
+		m.Nodes = nodes
+	}
+	return m, ""
+}
+
+// Inherit gives a process added by exec what binds all of the container's
+// processes, whatever its own object says: the filter, the memory policy and
+// the personality are the container's.
+func (p *Process) Inherit(container *Process) {
+	p.Seccomp = container.Seccomp
+	p.MemoryPolicy = container.MemoryPolicy
+	p.Personality = container.Personality
+}

@@ -1,0 +1,117 @@
+package rootfs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// ErrNoUser is returned where a passwd or group file has no such entry.
+var ErrNoUser = errors.New("no such entry")
+
+// A User is an entry of a passwd file (passwd(5)).
+type User struct {
+	Name     string
+	UID, GID uint32
+	Home     string
+}
+
+// Lines longer than this are no entries of anyone's.
+const longestLine = 64 << 10
+
+// UserByID finds the first entry with the id.
+func UserByID(passwd io.Reader, uid uint32) (User, error) {
+	return findUser(passwd, func(u *User) bool { return u.UID == uid })
+}
+
+// UserByName finds the first entry with the name.
+func UserByName(passwd io.Reader, name string) (User, error) {
+	return findUser(passwd, func(u *User) bool { return u.Name == name })
+}
+
+func findUser(passwd io.Reader, match func(*User) bool) (User, error) {
+	var found User
+	err := entries(passwd, func(fields []string) bool {
+		if len(fields) < 6 {
+			return false
+		}
+		uid, err1 := strconv.ParseUint(fields[2], 10, 32)
+		gid, err2 := strconv.ParseUint(fields[3], 10, 32)
+		if err1 != nil || err2 != nil {
+			return false
+		}
+		u := User{Name: fields[0], UID: uint32(uid), GID: uint32(gid), Home: fields[5]}
+		if !match(&u) {
+			return false
+		}
+		found = u
+		return true
+	})
+	return found, err
+}
+
+// GroupByName finds the id of a group (group(5)).
+func GroupByName(group io.Reader, name string) (uint32, error) {
+	var id uint32
+	err := entries(group, func(fields []string) bool {
+		gid, ok := groupID(fields)
+		if ok && fields[0] == name {
+			id = gid
+			return true
+		}
+		return false
+	})
+	return id, err
+}
+
+// GroupsOf lists the groups that have the user as a member.
+func GroupsOf(group io.Reader, user string) ([]uint32, error) {
+	var ids []uint32
+	err := entries(group, func(fields []string) bool {
+		gid, ok := groupID(fields)
+		if !ok || len(fields) < 4 {
+			return false
+		}
+		for member := range strings.SplitSeq(fields[3], ",") {
+			if member == user {
+				ids = append(ids, gid)
+				break
+			}
+		}
+		return false
+	})
+	if errors.Is(err, ErrNoUser) {
+		err = nil
+	}
+	return ids, err
+}
+
+func groupID(fields []string) (uint32, bool) {
+	if len(fields) < 3 {
+		return 0, false
+	}
+	gid, err := strconv.ParseUint(fields[2], 10, 32)
+	return uint32(gid), err == nil
+}
+
+// entries calls visit for each line until it is content.
+func entries(file io.Reader, visit func(fields []string) bool) error {
+	lines := bufio.NewScanner(file)
+	lines.Buffer(make([]byte, 4096), longestLine)
+	for lines.Scan() {
+		line := lines.Text()
+		if line == "" || line[0] == '#' || line[0] == '+' || line[0] == '-' { // NIS entries, passwd(5)
+			continue
+		}
+		if visit(strings.Split(line, ":")) {
+			return nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read it: %w", err)
+	}
+	return ErrNoUser
+}
