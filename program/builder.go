@@ -196,6 +196,11 @@ func (b *Builder) Jump(target Label) *Op {
 	return b.Call(Set, Imm(0)).ZeroFails().Expect(target, unix.EPIPE)
 }
 
+// isJump recognises what Jump makes.
+func (o *Op) isJump() bool {
+	return o.Nr == Set && o.args[0] == Imm(0) && o.flags&flagZeroFails != 0 && o.errnos[0] == uint16(unix.EPIPE) && o.target != 0
+}
+
 // NewLabel makes a label that is not placed yet.
 func (b *Builder) NewLabel() Label {
 	b.labels = append(b.labels, -1)

@@ -1,5 +1,7 @@
 //go:build amd64 || arm64
 
+//lint:file-ignore U1000 the interpreters in assembly use the constants, by way of go_asm.h
+
 package program
 
 import (

@@ -14,7 +14,7 @@ import (
 // A Line is an op in words. Nothing in it depends on where the data is loaded.
 type Line struct {
 	Index     int
-	Call      string   // name of the system call
+	Call      string   // name of the system call, or "set", or "jump"
 	Args      []string // strings quoted, structures in braces, cells as $1
 	Result    string   // the cell that gets the result, or ""
 	Expected  []string // the expected errnos by name, "any" for all
@@ -52,7 +52,10 @@ func (l Line) String() string {
 	if l.Result != "" {
 		s.WriteString(l.Result + " = ")
 	}
-	s.WriteString(l.Call + "(" + strings.Join(l.Args, ", ") + ")")
+	s.WriteString(l.Call)
+	if l.Call != "jump" {
+		s.WriteString("(" + strings.Join(l.Args, ", ") + ")")
+	}
 	if l.ZeroFails {
 		s.WriteString("  0 is EPIPE")
 	}
@@ -60,7 +63,10 @@ func (l Line) String() string {
 		s.WriteString("  EAGAIN again")
 	}
 	if l.Target >= 0 {
-		s.WriteString("  " + strings.Join(l.Expected, " ") + " → " + strconv.Itoa(l.Target))
+		if len(l.Expected) > 0 {
+			s.WriteString("  " + strings.Join(l.Expected, " "))
+		}
+		s.WriteString(" → " + strconv.Itoa(l.Target))
 	}
 	if l.Note.Text != "" {
 		s.WriteString("  # " + l.Note.Text)
@@ -104,6 +110,10 @@ func (p *Program) printer() printer {
 func (pr printer) line(i int) Line {
 	o := &pr.Ops[i]
 	l := Line{Index: i, Call: o.Name(), Target: int(o.target) - 1, ZeroFails: o.flags&flagZeroFails != 0, Note: o.Note}
+	if o.isJump() {
+		l.Call, l.ZeroFails = "jump", false
+		return l
+	}
 	for _, a := range o.args[:o.nargs] {
 		l.Args = append(l.Args, pr.arg(a))
 	}

@@ -21,11 +21,10 @@ func (m *Memory) Bytes(addr uint64, n int) ([]byte, bool) {
 
 // CString is the string at addr up to its NUL.
 func (m *Memory) CString(addr uint64) (string, bool) {
-	b, ok := m.Bytes(addr, 0)
-	if !ok {
+	if _, ok := m.Bytes(addr, 0); !ok {
 		return "", false
 	}
-	b = m.bytes[addr-m.base:]
+	b := m.bytes[addr-m.base:]
 	n := bytes.IndexByte(b, 0)
 	if n < 0 {
 		return "", false
