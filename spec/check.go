@@ -37,12 +37,17 @@ func CheckResources(r *specs.LinuxResources) (warnings []Complaint, err error) {
 type checker struct {
 	collector
 	warnings []Complaint
+	faults   Errors // entries that could not be decoded
 }
 
 func (c *checker) bad(p place, message string) { c.hint(p, message, "") }
 
 func (c *checker) hint(p place, message, hint string) {
-	c.add(Complaint{Pointer: string(p.appendTo(nil)), Message: message, Hint: hint})
+	complaint := Complaint{Pointer: string(p.appendTo(nil)), Message: message, Hint: hint}
+	// Where a value could not be decoded, the check only finds the lack of it.
+	if !slices.ContainsFunc(c.faults, complaint.mayFollowFrom) {
+		c.add(complaint)
+	}
 }
 
 func (c *checker) warn(p place, message string) {

@@ -30,7 +30,7 @@ func TestExamplePasses(t *testing.T) {
 
 // full returns a spec in which every field of every structure is set, lists and
 // maps with two entries: what is forgotten by the generator shows.
-func full(t *testing.T) *specs.Spec {
+func full(t testing.TB) *specs.Spec {
 	t.Helper()
 	n := 0
 	var fill func(v reflect.Value)

@@ -12,26 +12,15 @@ import (
 // error is a [*ConfigError]; the warnings are those of Check.
 func ParseChecked(data []byte) (s *specs.Spec, warnings []Complaint, err error) {
 	s = new(specs.Spec)
-	var list collector
+	var c checker
 	if err := decode(data, s, decodeSpec); err != nil {
-		var faults Errors
-		if !errors.As(err, &faults) || decisive(faults) {
+		if !errors.As(err, &c.faults) || decisive(c.faults) {
 			return nil, nil, &ConfigError{Err: err}
 		}
-		list.kept = faults
+		c.kept = slices.Clone(c.faults)
 	}
-	var c checker
 	c.spec(s)
-	faults := list.kept
-	for _, complaint := range c.kept {
-		// Where a value could not be decoded, the check complains about the lack
-		// of it.
-		if !slices.ContainsFunc(faults, complaint.mayFollowFrom) {
-			list.add(complaint)
-		}
-	}
-	list.more += c.more
-	if err := list.errors(); err != nil {
+	if err := c.errors(); err != nil {
 		return nil, c.warnings, &ConfigError{Err: err}
 	}
 	return s, c.warnings, nil

@@ -1,0 +1,165 @@
+package spec_test
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/spec"
+)
+
+// mutate changes some entries of a JSON document, keeping it JSON.
+func mutate(r *rand.Rand, doc any, times int) any {
+	for range times {
+		doc = mutateOne(r, doc)
+	}
+	return doc
+}
+
+func mutateOne(r *rand.Rand, v any) any {
+	if r.IntN(4) == 0 {
+		return odd(r)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) == 0 {
+			return odd(r)
+		}
+		keys := make([]string, 0, len(v))
+		for key := range v {
+			keys = append(keys, key)
+		}
+		key := keys[r.IntN(len(keys))]
+		if r.IntN(12) == 0 {
+			delete(v, key)
+			return v
+		}
+		v[key] = mutateOne(r, v[key])
+		return v
+	case []any:
+		if len(v) == 0 {
+			return append(v, odd(r))
+		}
+		i := r.IntN(len(v))
+		if r.IntN(12) == 0 {
+			return append(v, v[i])
+		}
+		v[i] = mutateOne(r, v[i])
+		return v
+	}
+	return odd(r)
+}
+
+// odd returns a value that is wrong in most places.
+func odd(r *rand.Rand) any {
+	values := []any{
+		nil, true, false, "", "x", "/", "/a/../b", "..", "a\x00b", "a\nb", "é", "0-3,7", "3-1", "RLIMIT_NOFILE", "user", "bind",
+		"SCMP_ACT_NOTIFY", "SCHED_DEADLINE", "10.20.30", "1.9.0-rc.1", "a=b", "lo", "L3:0=f\nMB:0=1", strings.Repeat("y", 300),
+		stdjson.Number("0"), stdjson.Number("-1"), stdjson.Number("1"), stdjson.Number("65536"), stdjson.Number("4294967295"),
+		stdjson.Number("4294967296"), stdjson.Number("9223372036854775807"), stdjson.Number("18446744073709551615"),
+		stdjson.Number("1e3"), stdjson.Number("1.5"), stdjson.Number("-0"),
+		[]any{}, []any{nil}, []any{"a", "a"}, map[string]any{}, map[string]any{"": ""}, map[string]any{"type": "user", "path": "x"},
+		map[string]any{"a/b": map[string]any{"limit": stdjson.Number("-5")}},
+	}
+	return values[r.IntN(len(values))]
+}
+
+func parseAny(tb testing.TB, data []byte) any {
+	tb.Helper()
+	dec := stdjson.NewDecoder(strings.NewReader(string(data)))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+// FuzzMutations damages whole configs. Each must be taken just where
+// encoding/json takes it, or be refused by complaints that all name an entry.
+func FuzzMutations(f *testing.F) {
+	for seed := range uint64(200) {
+		f.Add(seed, seed%9)
+	}
+	docker := dockerConfig(f)
+	all, err := stdjson.Marshal(full(f))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, seed, times uint64) {
+		r := rand.New(rand.NewPCG(seed, times))
+		base := docker
+		if seed%2 == 0 {
+			base = all
+		}
+		data, err := stdjson.Marshal(mutate(r, parseAny(t, base), int(times%16)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = spec.Parse(data)
+		if stdErr := stdjson.Unmarshal(data, new(specs.Spec)); err == nil && stdErr != nil {
+			t.Errorf("taken, but encoding/json says %v", stdErr)
+		} else if err != nil && stdErr == nil && !deliberate(err) {
+			t.Errorf("refused, but encoding/json takes it: %v", err)
+		}
+		_, _, err = spec.ParseChecked(data)
+		if err == nil {
+			return
+		}
+		if strings.ContainsAny(err.Error(), "\n\x00") {
+			t.Errorf("not one line: %v", err)
+		}
+		var list spec.Errors
+		if !errors.As(err, &list) {
+			t.Fatalf("valid JSON refused by %v", err)
+		}
+		for i, c := range list {
+			if c.Message == "" || c.Pointer == "" && i != 50 && !strings.HasPrefix(c.Message, "expected an object, found") {
+				t.Errorf("a complaint about nothing: %+v", c)
+			}
+		}
+	})
+}
+
+// TestMemoryIsBounded feeds documents that are made to cost more than their
+// size.
+func TestMemoryIsBounded(t *testing.T) {
+	for name, data := range map[string]string{
+		"nesting":  strings.Repeat("[", spec.MaxSize),
+		"mounts":   `{"mounts":[` + strings.Repeat("{},", spec.MaxSize/3),
+		"rules":    `{"linux":{"seccomp":{"syscalls":[` + strings.Repeat("{},", spec.MaxSize/3),
+		"faults":   `{"process":{"args":[` + strings.Repeat("0,", spec.MaxSize/2),
+		"unknown":  `{"x":[` + strings.Repeat("{},", spec.MaxSize/3),
+		"escapes":  `{"hostname":"` + strings.Repeat(`\n`, spec.MaxSize/2),
+		"mappings": `{"linux":{"uidMappings":[` + strings.Repeat(`{"containerID":0,"hostID":0,"size":1},`, 200_000) + `{}]}}`,
+		"map":      `{"annotations":{` + manyKeys(200_000) + `}}`,
+	} {
+		input := []byte(data)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := spec.ParseChecked(input)
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		} else if len(err.Error()) > 10_000 {
+			t.Errorf("%s: the error has %d bytes", name, len(err.Error()))
+		}
+		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 256 {
+			t.Errorf("%s: %d MiB allocated in all", name, used)
+		}
+	}
+}
+
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(`"` + strconv.Itoa(i) + `":"",`)
+	}
+	return b.String() + `"":""`
+}
