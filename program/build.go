@@ -1,8 +1,6 @@
 package program
 
-import (
-	"encoding/binary"
-)
+import "encoding/binary"
 
 // A Program is a finished list of system calls and the memory they use.
 type Program struct {
@@ -68,7 +66,8 @@ func (o *Op) encode(e []byte, jump uint32) {
 	le := binary.LittleEndian
 	le.PutUint32(e[opNr:], o.Nr)
 	e[opFlags] = o.flags
-	for i, a := range o.args[:o.nargs] {
+	for i := range int(o.nargs) {
+		a := o.arg(i)
 		if a.kind == argCell {
 			e[opCells] |= 1 << i
 		}

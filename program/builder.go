@@ -26,9 +26,9 @@ func (e *BuildError) Error() string {
 	return "build program: " + e.Problem
 }
 
-// opsPerChunk lets most Programs fit the first chunk. Chunks never move, so
-// that an *Op stays good while more ops are added.
-const opsPerChunk = 128
+// opsPerChunk lets most Programs fit the first chunk, of 32 KB. Chunks never
+// move, so that an *Op stays good while more ops are added.
+const opsPerChunk = 256
 
 // A Builder collects the calls and the data of a Program.
 //
@@ -175,8 +175,8 @@ func (b *Builder) Call(nr uintptr, args ...Arg) *Op {
 	if len(args) > maxArgs {
 		b.fail(o, "a system call has at most six arguments")
 	}
-	copy(o.args[:], args)
-	for _, a := range o.args[:o.nargs] {
+	for i, a := range args[:o.nargs] {
+		o.values[i], o.kinds[i] = a.value, a.kind
 		if a.kind == argAddr && !b.holds(Addr{uint32(a.value)}, 0) {
 			b.fail(o, "an argument points outside the data")
 		}
@@ -198,7 +198,7 @@ func (b *Builder) Jump(target Label) *Op {
 
 // isJump recognises what Jump makes.
 func (o *Op) isJump() bool {
-	return o.Nr == Set && o.args[0] == Imm(0) && o.flags&flagZeroFails != 0 && o.errnos[0] == uint16(unix.EPIPE) && o.target != 0
+	return o.Nr == Set && o.arg(0) == Imm(0) && o.flags&flagZeroFails != 0 && o.errnos[0] == uint16(unix.EPIPE) && o.target != 0
 }
 
 // NewLabel makes a label that is not placed yet.

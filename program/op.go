@@ -18,7 +18,8 @@ type Op struct {
 	Note Note
 
 	b      *Builder
-	args   [maxArgs]Arg
+	values [maxArgs]uint64 // the arguments, apart from their kinds: half the size
+	kinds  [maxArgs]argKind
 	out    Addr
 	target Label
 	errnos [maxErrnos]uint16
@@ -86,6 +87,8 @@ func (o *Op) Because(pointer, text string) *Op {
 	o.Note = Note{pointer, text}
 	return o
 }
+
+func (o *Op) arg(i int) Arg { return Arg{o.values[i], o.kinds[i]} }
 
 func (o *Op) goTo(target Label) {
 	if o.target != 0 && o.target != target {

@@ -96,8 +96,8 @@ func (p *Program) printer() printer {
 		if o.out.off != 0 {
 			pr.cells = append(pr.cells, o.out.off)
 		}
-		for _, a := range o.args[:o.nargs] {
-			if a.kind == argCell {
+		for i := range int(o.nargs) {
+			if a := o.arg(i); a.kind == argCell {
 				pr.cells = append(pr.cells, uint32(a.value))
 			}
 		}
@@ -114,8 +114,8 @@ func (pr printer) line(i int) Line {
 		l.Call, l.ZeroFails = "jump", false
 		return l
 	}
-	for _, a := range o.args[:o.nargs] {
-		l.Args = append(l.Args, pr.arg(a))
+	for i := range int(o.nargs) {
+		l.Args = append(l.Args, pr.arg(o.arg(i)))
 	}
 	if o.out.off != 0 {
 		l.Result, _ = pr.cell(o.out.off)
