@@ -126,11 +126,7 @@ func SyscallNumber(name specs.Arch, syscall string) (uint32, bool) {
 	if a == nil {
 		return 0, false
 	}
-	id, ok := sysnum.Find(syscall)
-	if !ok {
-		return 0, false
-	}
-	return a.table.Number(id)
+	return a.table.NumberOf(syscall)
 }
 
 // filtered chooses the architectures that the filter is for: the native one, which is in each filter as the program that

@@ -1,10 +1,6 @@
 package seccomp
 
-import (
-	"slices"
-
-	"github.com/berth-runtime/berth/seccomp/internal/sysnum"
-)
+import "slices"
 
 // On x86, MIPS o32, PowerPC, s390, m68k and SH a program can reach the socket calls and those of System V IPC in two ways:
 // directly (on x86 and s390 since Linux 4.3 and 5.1), and through socketcall(2) and ipc(2), whose first argument is the
@@ -96,6 +92,7 @@ func subCallOf(name string) (subCall, bool) {
 
 // A multiplexer collects, for one architecture, the rules for calls that socketcall and ipc reach too.
 type multiplexer struct {
+	arch            *arch
 	socketcall, ipc uint32 // their numbers
 	noted           []noted
 }
@@ -111,15 +108,12 @@ type noted struct {
 
 // multiplexerOf is nil for an architecture that has no socketcall. Those that have it have ipc as well.
 func multiplexerOf(a *arch) *multiplexer {
-	socketcall, _ := sysnum.Find("socketcall")
-	ipc, _ := sysnum.Find("ipc")
-	m := &multiplexer{}
-	var ok bool
-	if m.socketcall, ok = a.table.Number(socketcall); !ok {
+	socketcall, ok := a.table.NumberOf("socketcall")
+	if !ok {
 		return nil
 	}
-	m.ipc, _ = a.table.Number(ipc)
-	return m
+	ipc, _ := a.table.NumberOf("ipc")
+	return &multiplexer{arch: a, socketcall: socketcall, ipc: ipc}
 }
 
 func (m *multiplexer) note(name string, e *entry, index, order int, fallback uint32) {
@@ -135,7 +129,7 @@ func (m *multiplexer) note(name string, e *entry, index, order int, fallback uin
 	n := &m.noted[k]
 	switch {
 	case n.always:
-	case len(e.rules[0]) == 0:
+	case len(e.rulesFor(m.arch)[0]) == 0:
 		n.always, n.action, n.entry = true, e.action, index
 	default:
 		n.action = stricter(n.action, e.action)
@@ -153,7 +147,7 @@ func (m *multiplexer) references(refs []reference, fallback uint32) []reference 
 		if n.sub.viaIPC {
 			nr, c = m.ipc, condition{op: maskedEqual, mask: ipcMask, value: uint64(n.sub.number)}
 		}
-		refs = append(refs, reference{nr, n.order, rule{[]condition{c}, n.action, n.entry}})
+		refs = append(refs, reference{sortKey(nr, n.order), rule{[]condition{c}, n.action, n.entry}})
 	}
 	return refs
 }

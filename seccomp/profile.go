@@ -1,6 +1,7 @@
 package seccomp
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -33,7 +34,8 @@ type policy struct {
 type entry struct {
 	names  []string
 	action uint32
-	rules  [][]condition // the entry applies where all conditions of any of these hold
+	// The entry applies where all conditions of any of these hold. The second list is for architectures of 32 bits.
+	rules, narrow [][]condition
 }
 
 // A condition compares one argument.
@@ -105,10 +107,6 @@ func checkSyscall(i int, s *specs.LinuxSyscall) (entry, error) {
 	if e.action, err = checkAction(pointer("syscalls", i, "action"), string(s.Action), s.ErrnoRet, pointer("syscalls", i, "errnoRet")); err != nil {
 		return e, err
 	}
-	if len(s.Args) == 0 {
-		e.rules = [][]condition{nil}
-		return e, nil
-	}
 	conditions := make([]condition, len(s.Args))
 	var seen, twice uint
 	for j := range s.Args {
@@ -127,16 +125,38 @@ func checkSyscall(i int, s *specs.LinuxSyscall) (entry, error) {
 		twice |= seen & (1 << a.Index)
 		seen |= 1 << a.Index
 	}
-	if twice == 0 {
-		e.rules = [][]condition{conditions}
-		return e, nil
-	}
-	// An argument that is named more than once: runc takes each condition of the entry for a rule of its own then, and
-	// profiles in the field (`personality` is 0, or 8, or …, in one entry) rely on that "or".
-	for j := range conditions {
-		e.rules = append(e.rules, conditions[j:j+1:j+1])
-	}
+	e.rules = alternatives(conditions, twice != 0, math.MaxUint64)
+	e.narrow = alternatives(conditions, twice != 0, math.MaxUint32)
 	return e, nil
+}
+
+// alternatives makes rules of an entry's conditions. Mostly that is one, for all of them. But where an argument is named
+// twice, runc takes each condition for a rule of its own, and profiles in the field (`personality` is 0, or 8, or …, in
+// one entry) rely on that "or".
+func alternatives(conditions []condition, each bool, bits uint64) [][]condition {
+	// "No bits of it are to be …" says nothing; where that is all that a rule says, it has no conditions.
+	always := func(c condition) bool { return c.op == maskedEqual && c.mask&bits == 0 }
+	switch {
+	case !each && slices.ContainsFunc(conditions, always):
+		return [][]condition{slices.DeleteFunc(slices.Clone(conditions), always)}
+	case !each:
+		return [][]condition{conditions}
+	case slices.ContainsFunc(conditions, always):
+		return [][]condition{nil}
+	}
+	var rules [][]condition
+	for j := range conditions {
+		rules = append(rules, conditions[j:j+1:j+1])
+	}
+	return rules
+}
+
+// rulesFor is the entry's rules on an architecture.
+func (e *entry) rulesFor(a *arch) [][]condition {
+	if a.wide {
+		return e.rules
+	}
+	return e.narrow
 }
 
 func checkFlags(names []specs.LinuxSeccompFlag, notify bool) (uint32, error) {

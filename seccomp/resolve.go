@@ -61,11 +61,14 @@ func (p *policy) lookUp() names {
 	return n
 }
 
-// A reference is a rule on its way to its call.
+// A reference is a rule on its way to its call. Its key sorts by number first, by place in the profile second.
 type reference struct {
-	number uint32
-	order  int // place of the entry's name in the profile
-	rule   rule
+	key  uint64
+	rule rule
+}
+
+func sortKey(number uint32, order int) uint64 {
+	return uint64(number)<<32 | uint64(order)
 }
 
 // resolve gives each rule to the calls of the architecture that it names. Names that the architecture lacks are left
@@ -80,42 +83,48 @@ func (p *policy) resolve(a *arch, n *names) table {
 		// A rule that says what the default says is left out, as in runc: libseccomp refuses it.
 		redundant := e.action == p.fallback
 		for j, name := range e.names {
-			order++
+			if mux != nil && !redundant {
+				mux.note(name, e, i, order, p.fallback)
+			}
 			if id := n.ids[i][j]; id != unknownID {
 				if nr, ok := a.table.Number(id); ok {
 					if ageTells(a, nr) && (!t.known || nr > t.newest) {
 						t.newest, t.known = nr, true
 					}
 					if !redundant {
-						for _, conditions := range e.rules {
-							refs = append(refs, reference{nr, order, rule{conditions, e.action, i}})
+						for _, conditions := range e.rulesFor(a) {
+							refs = append(refs, reference{sortKey(nr, order), rule{conditions, e.action, i}})
+							order++
 						}
 					}
 				}
 			}
-			if mux != nil && !redundant {
-				mux.note(name, e, i, order, p.fallback)
-			}
+			order++
 		}
 	}
 	if mux != nil {
 		refs = mux.references(refs, p.fallback)
 	}
-	slices.SortStableFunc(refs, func(x, y reference) int {
-		if c := cmp.Compare(x.number, y.number); c != 0 {
-			return c
-		}
-		return cmp.Compare(x.order, y.order)
-	})
+	// Sorted beside the references, which are larger.
+	type place struct {
+		key uint64
+		ref int
+	}
+	places := make([]place, len(refs))
+	for i := range refs {
+		places[i] = place{refs[i].key, i}
+	}
+	slices.SortFunc(places, func(x, y place) int { return cmp.Compare(x.key, y.key) })
+	rules := make([]rule, len(refs))
+	for i := range places {
+		rules[i] = refs[places[i].ref].rule
+	}
 
 	t.calls = make([]call, 0, len(refs))
-	rules := make([]rule, len(refs))
-	for i := range refs {
-		rules[i] = refs[i].rule
-	}
-	for start := 0; start < len(refs); {
+	for start := 0; start < len(places); {
+		number := uint32(places[start].key >> 32)
 		end := start + 1
-		for end < len(refs) && refs[end].number == refs[start].number {
+		for end < len(places) && uint32(places[end].key>>32) == number {
 			end++
 		}
 		mine := rules[start:end:end]
@@ -124,7 +133,7 @@ func (p *policy) resolve(a *arch, n *names) table {
 		if k := slices.IndexFunc(mine, func(r rule) bool { return len(r.conditions) == 0 }); k >= 0 {
 			mine = mine[k : k+1 : k+1]
 		}
-		t.calls = append(t.calls, call{refs[start].number, mine})
+		t.calls = append(t.calls, call{number, mine})
 		start = end
 	}
 	return t
@@ -132,12 +141,17 @@ func (p *policy) resolve(a *arch, n *names) table {
 
 // ageTells says whether a number belongs to the list that grows by the newest calls with each kernel.
 func ageTells(a *arch, number uint32) bool {
+	first, last := ageless(a)
+	return number < first || number > last
+}
+
+// ageless is the numbers that were given out apart from that list.
+func ageless(a *arch) (first, last uint32) {
 	switch a.table {
 	case &sysnum.ARM:
-		return number < sysnum.ARMPrivate
+		return sysnum.ARMPrivate, sysnum.ARMPrivate + 6 // as old as ARM
 	case &sysnum.X32:
-		// 512 to 547 were set aside for x32 in Linux 3.4, far above the list of then.
-		return number < x32Bit|512 || number > x32Bit|547
+		return x32Bit | 512, x32Bit | 547 // set aside for x32 in Linux 3.4, far above the list of then
 	}
-	return true
+	return 1, 0
 }

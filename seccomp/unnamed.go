@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
-
-	"github.com/berth-runtime/berth/seccomp/internal/sysnum"
 )
 
 // badArch is the answer to a call of an architecture that the filter is not for. libseccomp kills the thread here; a
@@ -27,7 +25,7 @@ func (p *policy) enosys() (uint32, bool) {
 	case familyPARISC:
 		value = retErrno | 251
 	}
-	return value, denies(p.fallback) && p.fallback != value
+	return value, denies(p.fallback)
 }
 
 // layTable lays a table out, with what holds for the numbers that the profile doesn't name. x32 is nil if it isn't listed.
@@ -64,9 +62,8 @@ func (p *policy) gaps(g *graph, t *table, last uint32) []gap {
 	}
 	newer := g.ret(value)
 	gaps := []gap{{byDefault, t.newest}}
-	if t.table == &sysnum.ARM {
-		// ARM's own calls are as old as ARM.
-		gaps = append(gaps, gap{newer, sysnum.ARMPrivate}, gap{byDefault, sysnum.ARMPrivate + 6})
+	if first, last := ageless(t.arch); first <= last {
+		gaps = append(gaps, gap{newer, first - 1}, gap{byDefault, last})
 	}
 	return append(gaps, gap{newer, last})
 }

@@ -104,3 +104,21 @@ func (t *Table) All(yield func(name string, nr uint32) bool) {
 		}
 	}
 }
+
+// Names gives each name of any architecture, by name.
+func Names(yield func(name string) bool) {
+	for id := range ID(count) {
+		if !yield(Name(id)) {
+			return
+		}
+	}
+}
+
+// NumberOf is Find and Number in one.
+func (t *Table) NumberOf(name string) (uint32, bool) {
+	id, ok := Find(name)
+	if !ok {
+		return 0, false
+	}
+	return t.Number(id)
+}
