@@ -3,6 +3,7 @@ package cgroup
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
@@ -18,6 +19,8 @@ type Host struct {
 
 	hierarchies []Hierarchy
 	root        string // "" for the machine, a folder for a copied or made-up tree
+	hugeOnce    sync.Once
+	huge        []string // sizes of huge pages
 }
 
 // Mode is the name of a layout; nothing in this package depends on it but defaults.

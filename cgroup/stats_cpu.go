@@ -1,0 +1,175 @@
+package cgroup
+
+import (
+	"bytes"
+)
+
+// CPUStats is processor time, in nanoseconds.
+type CPUStats struct {
+	Usage     *uint64 `json:"usage,omitempty"`
+	User      *uint64 `json:"user,omitempty"`
+	System    *uint64 `json:"system,omitempty"`
+	Nice      *uint64 `json:"nice,omitempty"`      // part of User at low priority
+	ForceIdle *uint64 `json:"forceIdle,omitempty"` // of siblings, by core scheduling
+
+	// By processor, on version 1 only.
+	PerCPU       []uint64 `json:"perCPU,omitempty"`
+	PerCPUUser   []uint64 `json:"perCPUUser,omitempty"`
+	PerCPUSystem []uint64 `json:"perCPUSystem,omitempty"`
+
+	Periods          *uint64 `json:"periods,omitempty"` // of the quota
+	ThrottledPeriods *uint64 `json:"throttledPeriods,omitempty"`
+	Throttled        *uint64 `json:"throttled,omitempty"`
+	ThrottledHere    *uint64 `json:"throttledHere,omitempty"` // by this group's own quota, and not a parent's
+	Bursts           *uint64 `json:"bursts,omitempty"`
+	Burst            *uint64 `json:"burst,omitempty"`
+
+	Pressure    *Pressure `json:"pressure,omitempty"`
+	IRQPressure *Pressure `json:"irqPressure,omitempty"`
+}
+
+func readCPU(r *statsReader, s *Stats, _ Part) {
+	u, acct, cpu := r.g.unified(), r.g.node("cpuacct"), r.g.node("cpu")
+	c := &CPUStats{}
+	before := r.count
+	if acct != nil && acct.Version == 1 {
+		if text, ok := r.text(acct, "cpuacct.usage_percpu"); ok {
+			c.PerCPU = parseNumbers(text)
+			c.Usage = sum(c.PerCPU)
+		}
+		if text, ok := r.text(acct, "cpuacct.usage_all"); ok {
+			c.PerCPUUser, c.PerCPUSystem = parseUsageAll(text)
+			c.User, c.System = sum(c.PerCPUUser), sum(c.PerCPUSystem)
+		}
+	}
+	// Version 2 counts time without a controller; the quota's figures are
+	// where the controller is.
+	if text, ok := r.text(u, "cpu.stat"); ok {
+		c.fill(text, c.Usage != nil)
+	}
+	if cpu != nil && cpu != u {
+		if text, ok := r.text(cpu, "cpu.stat"); ok {
+			c.fill(text, true)
+		}
+	}
+	if text, ok := r.text(cpu, "cpu.stat.local"); ok {
+		for key, value := range flatKeyed(text) {
+			switch key {
+			case "throttled_usec":
+				c.ThrottledHere = new(value * 1000)
+			case "throttled_time":
+				c.ThrottledHere = new(value)
+			}
+		}
+	}
+	c.Pressure = r.pressure(u, "cpu.pressure")
+	c.IRQPressure = r.pressure(u, "irq.pressure")
+	if r.count > before {
+		s.CPU = c
+	}
+}
+
+// fill takes the lines of a cpu.stat of either version; with timed, the times
+// themselves are known already.
+func (c *CPUStats) fill(text []byte, timed bool) {
+	for key, value := range flatKeyed(text) {
+		switch key {
+		case "usage_usec":
+			if !timed {
+				c.Usage = new(value * 1000)
+			}
+		case "user_usec":
+			if !timed {
+				c.User = new(value * 1000)
+			}
+		case "system_usec":
+			if !timed {
+				c.System = new(value * 1000)
+			}
+		case "nice_usec":
+			c.Nice = new(value * 1000)
+		case "core_sched.force_idle_usec":
+			c.ForceIdle = new(value * 1000)
+		case "nr_periods":
+			c.Periods = new(value)
+		case "nr_throttled":
+			c.ThrottledPeriods = new(value)
+		case "throttled_usec":
+			c.Throttled = new(value * 1000)
+		case "throttled_time":
+			c.Throttled = new(value)
+		case "nr_bursts":
+			c.Bursts = new(value)
+		case "burst_usec":
+			c.Burst = new(value * 1000)
+		case "burst_time":
+			c.Burst = new(value)
+		}
+	}
+}
+
+// parseNumbers reads numbers between spaces.
+func parseNumbers(text []byte) []uint64 {
+	var list []uint64
+	for field := range bytes.FieldsSeq(text) {
+		value, ok := parseUint(field)
+		if !ok {
+			return nil
+		}
+		list = append(list, value)
+	}
+	return list
+}
+
+// parseUsageAll reads cpuacct.usage_all: a heading, and "CPU USER SYSTEM" lines
+// in the order of the processors.
+func parseUsageAll(text []byte) (user, system []uint64) {
+	for line := range bytes.Lines(text) {
+		if values := parseNumbers(line); len(values) == 3 {
+			user = append(user, values[1])
+			system = append(system, values[2])
+		}
+	}
+	return user, system
+}
+
+func sum(values []uint64) *uint64 {
+	if len(values) == 0 {
+		return nil
+	}
+	var total uint64
+	for _, value := range values {
+		total += value
+	}
+	return &total
+}
+
+// CpusetStats is where a group may run, after what its parents leave it.
+type CpusetStats struct {
+	CPUs           string  `json:"cpus,omitempty"`
+	Mems           string  `json:"mems,omitempty"`
+	MemoryPressure *uint64 `json:"memoryPressure,omitempty"` // version 1's, where it is switched on
+}
+
+func readCpuset(r *statsReader, s *Stats, _ Part) {
+	n := r.g.node("cpuset")
+	if n == nil {
+		return
+	}
+	cpus, mems := "cpuset.effective_cpus", "cpuset.effective_mems"
+	if n.Version == 2 {
+		cpus, mems = "cpuset.cpus.effective", "cpuset.mems.effective"
+	}
+	c := &CpusetStats{}
+	if text, ok := r.text(n, cpus); ok {
+		c.CPUs = string(bytes.TrimSpace(text))
+		s.Cpuset = c
+	}
+	if text, ok := r.text(n, mems); ok {
+		c.Mems = string(bytes.TrimSpace(text))
+		s.Cpuset = c
+	}
+	if n.Version == 1 {
+		c.MemoryPressure = r.number(n, "cpuset.memory_pressure")
+	}
+}
