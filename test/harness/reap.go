@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -65,5 +66,21 @@ func (b *Box) WaitGone(pid int) {
 	b.T.Helper()
 	if err := waitGone(pid, Deadline); err != nil {
 		b.T.Fatalf("wait for process %d: %v", pid, err)
+	}
+}
+
+// ReapOrphans waits for each process that this one has become the parent of since the test began, and takes its status, as the
+// init of a host does. It is for the end of a test: where containers share the host's PID namespace, their orphans come here.
+func (b *Box) ReapOrphans() {
+	b.T.Helper()
+	pids, err := children()
+	b.must(err)
+	for _, pid := range pids {
+		if slices.Contains(b.before.children, pid) {
+			continue
+		}
+		if _, err := reap(pid); err != nil {
+			b.T.Errorf("wait for process %d, %s: %v", pid, commandLine(pid), err)
+		}
 	}
 }

@@ -87,3 +87,12 @@ func (s *Stream) Write(text string) {
 		s.t.Fatal(err)
 	}
 }
+
+// Held is a standard input that stays open, and empty, until its other end is closed.
+func (b *Box) Held() (stdin, hold *os.File) {
+	b.T.Helper()
+	r, w, err := os.Pipe()
+	b.must(err)
+	b.T.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
+	"golang.org/x/sys/unix"
 )
 
 // The main goroutine stays on the main thread: /proc/self and the thread's own attributes
@@ -37,7 +39,10 @@ func main() {
 	case "winch":
 		winch()
 	case "hang":
-		select {}
+		// Not an endless select, which Go takes for a deadlock.
+		for {
+			unix.Pause()
+		}
 	case "send":
 		send(words)
 	default:

@@ -77,14 +77,9 @@ func TestRunForwardsSignals(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "signals")
 	out, w := b.Pipe()
-	stdin, hold, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer hold.Close()
-	defer stdin.Close()
 	cmd := c.Command("run", nil)
-	cmd.Stdin, cmd.Stdout = stdin, w
+	cmd.Stdin, _ = b.Held()
+	cmd.Stdout = w
 	running := cmd.Start()
 	w.Close()
 	out.Until("ready\n")
@@ -124,14 +119,9 @@ func TestRunDetached(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "signals")
 	out, w := b.Pipe()
-	stdin, hold, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer hold.Close()
-	c.Stdin, c.Stdout = stdin, w
+	c.Stdin, _ = b.Held()
+	c.Stdout = w
 	c.RunDetached()
-	stdin.Close()
 	w.Close()
 	out.Until("ready\n")
 	if s := c.State(); s.Status != "running" || s.Pid != c.PID {
