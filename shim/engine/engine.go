@@ -1,0 +1,119 @@
+// Package engine says what the shim wants of whatever runs its containers.
+//
+// There are two that fit: this project's own engine, linked into the shim, and
+// any OCI runtime's binary, driven by package ociexec. An engine makes
+// processes and leaves them to the shim as children; it never waits for them.
+// The package holds interfaces and plain data only.
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+)
+
+// What a caller branches on.
+var (
+	ErrNotFound   = errors.New("container does not exist")
+	ErrNotRunning = errors.New("process is not running")
+	// ErrNoStats is the answer of Stats where the container has no cgroup (any more).
+	ErrNoStats = errors.New("no cgroup to read")
+)
+
+// Engine makes containers and finds those that it made.
+type Engine interface {
+	// Create makes a container and its init, which waits to be started.
+	Create(ctx context.Context, spec *Create) (Container, *Process, error)
+	// Restore makes a container from a checkpoint; its init runs.
+	Restore(ctx context.Context, spec *Create, from *Restore) (Container, *Process, error)
+	// Remove kills and removes whatever is left of a container, by its id alone.
+	// That there is nothing left is no error.
+	Remove(ctx context.Context, id string) error
+	// Features is the OCI features document, as JSON.
+	Features(ctx context.Context) ([]byte, error)
+}
+
+// Container is a container that an engine made.
+type Container interface {
+	Start(ctx context.Context) error
+	// Kill signals the init, or every process of the container. The error wraps
+	// ErrNotRunning when there is nobody to signal.
+	Kill(ctx context.Context, sig syscall.Signal, all bool) error
+	// Delete removes what the engine holds of a container whose init has ended or,
+	// with force, kills it first. That there is nothing left is no error.
+	Delete(ctx context.Context, force bool) error
+	// Exec starts another process in the container.
+	Exec(ctx context.Context, spec *Exec) (*Process, error)
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	// Update takes the resources object of config.json's linux section, as JSON.
+	Update(ctx context.Context, resources []byte) error
+	Pids(ctx context.Context) ([]int, error)
+	Checkpoint(ctx context.Context, spec *Checkpoint) error
+	Cgroup() Cgroup
+}
+
+// Cgroup is a container's cgroup, read by whatever can read one.
+type Cgroup interface {
+	// Stats is a cgroup metrics message, with its type URL; see package wire.
+	Stats() (typeURL string, message []byte, err error)
+	// WatchOOM calls oom once for every time that the kernel killed for want of
+	// memory, until stop is called.
+	WatchOOM(oom func()) (stop func(), err error)
+}
+
+// Process is a process that an engine has just made, a child of the shim.
+type Process struct {
+	Pid int
+	// Console is the master of the process's terminal, if it has one.
+	Console *os.File
+}
+
+// Stdio are a process's standard streams; nil is /dev/null.
+type Stdio struct {
+	In, Out, Err *os.File
+	// Terminal asks for a terminal in their place.
+	Terminal bool
+}
+
+// Create says what container is to be made.
+type Create struct {
+	ID     string
+	Bundle string
+	Stdio  Stdio
+
+	NoPivotRoot  bool
+	NoNewKeyring bool
+}
+
+// Restore says what checkpoint a container comes from.
+type Restore struct {
+	Image  string
+	Parent string
+	Work   string
+}
+
+// Exec is a process to be started in a container.
+type Exec struct {
+	ID string
+	// Process is the process object of config.json, as JSON.
+	Process []byte
+	// PidFile is where the pid is to be written.
+	PidFile string
+	Stdio   Stdio
+}
+
+// Checkpoint says how and where a container is to be written down.
+type Checkpoint struct {
+	Image               string
+	Work                string
+	Parent              string
+	LeaveRunning        bool
+	OpenTCP             bool
+	ExternalUnixSockets bool
+	Terminal            bool
+	FileLocks           bool
+	EmptyNamespaces     []string
+	CgroupsMode         string
+}

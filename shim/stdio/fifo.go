@@ -1,0 +1,134 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// output is where a stream's bytes go: the end that is written and, for a FIFO,
+// the reading end that keeps it alive while no client has it open.
+type output struct {
+	file *os.File
+	keep *os.File
+}
+
+func (o *output) close() {
+	if o.file != nil {
+		o.file.Close()
+	}
+	if o.keep != nil {
+		o.keep.Close()
+	}
+}
+
+func isFIFO(path string) (bool, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return false, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return st.Mode&unix.S_IFMT == unix.S_IFIFO, nil
+}
+
+// openOutput opens a FIFO for writing. It waits, as long as ctx allows, for the
+// client to open the other end: a fast process might otherwise have written,
+// and the FIFO have lost its last opener, before the client comes to read.
+func openOutput(ctx context.Context, path string) (*output, error) {
+	fifo, err := isFIFO(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fifo {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &output{file: f}, nil
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ENXIO) { // no reader yet
+		if err = awaitReader(ctx, path); err == nil {
+			file, err = os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	keep, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &output{file: file, keep: keep}, nil
+}
+
+// awaitReader returns when somebody has the FIFO open for reading. Only an open
+// that blocks can wait for that, so a thread does it; when ctx ends first, the
+// open is let go by a reader of our own.
+func awaitReader(ctx context.Context, path string) error {
+	opened := make(chan error, 1)
+	hold := make(chan struct{})
+	go func() {
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		for err == unix.EINTR {
+			fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		}
+		opened <- err
+		<-hold
+		if err == nil {
+			unix.Close(fd)
+		}
+	}()
+	defer close(hold)
+	select {
+	case err := <-opened:
+		if err != nil {
+			return &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		return nil
+	case <-ctx.Done():
+		if fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
+			<-opened
+			unix.Close(fd)
+		}
+		return fmt.Errorf("wait for a reader of %s: %w", path, ctx.Err())
+	}
+}
+
+// input is where a process's standard input comes from. keep is a writing end
+// of the FIFO: the process sees the end of its input only when that is closed.
+type input struct {
+	file *os.File
+	keep *os.File
+}
+
+func (i *input) close() {
+	if i.file != nil {
+		i.file.Close()
+	}
+	if i.keep != nil {
+		i.keep.Close()
+	}
+}
+
+func openInput(path string) (*input, error) {
+	fifo, err := isFIFO(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	in := &input{file: file}
+	if fifo {
+		if in.keep, err = os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0); err != nil {
+			in.close()
+			return nil, err
+		}
+	}
+	return in, nil
+}
