@@ -64,7 +64,7 @@ func (c *checker) memory(p place, m *specs.LinuxMemory) {
 		swap := p.at("swap")
 		switch limit := *m.Limit; {
 		case limit == -1:
-			c.hint(swap, "limits memory and swap together, while memory alone is unlimited", "set /memory/limit too, or swap to -1")
+			c.hint(swap, "limits memory and swap together, while memory alone is unlimited", "limit memory too, or set swap to -1")
 		case limit > *m.Swap:
 			c.hint(swap, "limits memory and swap together, so it can't be less than the memory limit: "+
 				strconv.FormatInt(*m.Swap, 10)+" < "+strconv.FormatInt(limit, 10), "for no swap, make both the same")

@@ -297,8 +297,9 @@ func decodeLinuxIOPriority(d *json.Decoder, v *specs.LinuxIOPriority) {
 			v.Priority = int(d.Int(strconv.IntSize))
 		}
 	}
-	if ok && seen&0x1 != 0x1 {
+	if ok && seen&0x3 != 0x3 {
 		require(d, seen, 1<<0, "class")
+		require(d, seen, 1<<1, "priority")
 	}
 }
 
@@ -883,9 +884,10 @@ func decodeLinuxThrottleDevice(d *json.Decoder, v *specs.LinuxThrottleDevice) {
 			v.Rate = d.Uint(64)
 		}
 	}
-	if ok && seen&0x3 != 0x3 {
+	if ok && seen&0x7 != 0x7 {
 		require(d, seen, 1<<0, "major")
 		require(d, seen, 1<<1, "minor")
+		require(d, seen, 1<<2, "rate")
 	}
 }
 
@@ -1027,9 +1029,15 @@ func decodeLinuxDevice(d *json.Decoder, v *specs.LinuxDevice) {
 			v.GID = new(uint32(d.Uint(32)))
 		}
 	}
-	if ok && seen&0x3 != 0x3 {
+	if ok && seen&0xf != 0xf {
 		require(d, seen, 1<<0, "path")
 		require(d, seen, 1<<1, "type")
+		if v.Type != "" && v.Type != "p" {
+			require(d, seen, 1<<2, "major")
+		}
+		if v.Type != "" && v.Type != "p" {
+			require(d, seen, 1<<3, "minor")
+		}
 	}
 }
 

@@ -41,6 +41,10 @@ func (p *printer) decoder(t reflect.Type) {
 	p.printf("if ok && seen&%#x != %#x {\n", required, required)
 	for i, f := range fields {
 		if f.required {
+			if f.when != "" {
+				p.printf("if %s {\nrequire(d, seen, 1<<%d, %q)\n}\n", f.when, i, f.key)
+				continue
+			}
 			p.printf("require(d, seen, 1<<%d, %q)\n", i, f.key)
 		}
 	}

@@ -37,4 +37,9 @@ func TestLenientFieldsExist(t *testing.T) {
 			t.Errorf("%s is no field, or one that may be absent anyway", name)
 		}
 	}
+	for name := range conditional {
+		if !exist[name] {
+			t.Errorf("%s is no field, or one that may be absent anyway", name)
+		}
+	}
 }

@@ -40,14 +40,17 @@ var foreign = []string{"solaris", "windows", "vm", "zos", "freebsd"}
 // lenient are the fields that specs-go always writes (no omitempty), but that
 // may be absent in a config.
 var lenient = map[string]string{
-	"Process.user":             "the schema does not require it: user 0, group 0",
-	"User.uid":                 "the schema does not require it",
-	"User.gid":                 "the schema does not require it",
-	"LinuxDevice.major":        "required unless the type is p: the check knows the type",
-	"LinuxDevice.minor":        "required unless the type is p",
-	"LinuxIOPriority.priority": "the schema does not require it",
-	"LinuxMemoryPolicy.nodes":  "optional by the text",
-	"LinuxThrottleDevice.rate": "the schema does not require it; 0 lifts the limit",
+	"Process.user":            "the schema does not require it: user 0, group 0",
+	"User.uid":                "the schema does not require it",
+	"User.gid":                "the schema does not require it",
+	"LinuxMemoryPolicy.nodes": "optional by the text",
+}
+
+// conditional are the fields that are required only sometimes, with the Go
+// condition on the structure v.
+var conditional = map[string]string{
+	"LinuxDevice.major": `v.Type != "" && v.Type != "p"`,
+	"LinuxDevice.minor": `v.Type != "" && v.Type != "p"`,
 }
 
 // field is one JSON member of a structure.
@@ -57,6 +60,7 @@ type field struct {
 	typ      reflect.Type
 	omit     bool // omitempty
 	required bool
+	when     string // the condition under which it is required, or "" for always
 }
 
 func fieldsOf(t reflect.Type) []field {
@@ -75,8 +79,12 @@ func fieldsOf(t reflect.Type) []field {
 		if t == reflect.TypeFor[specs.Spec]() && slices.Contains(foreign, key) {
 			continue
 		}
-		_, optional := lenient[t.Name()+"."+key]
-		out = append(out, field{key, f.Name, f.Type, options == "omitempty", options == "" && !optional})
+		name := t.Name() + "." + key
+		_, optional := lenient[name]
+		out = append(out, field{
+			key: key, access: f.Name, typ: f.Type, omit: options == "omitempty",
+			required: options == "" && !optional, when: conditional[name],
+		})
 	}
 	if len(out) > 64 {
 		panic(fmt.Sprintf("%v has more fields than bits", t))
