@@ -12,5 +12,5 @@ import (
 func Format(s *specs.Spec, indent string) []byte {
 	w := json.NewWriter(make([]byte, 0, 4096), indent)
 	encodeSpec(w, s)
-	return append(w.Bytes(), '\n')
+	return w.Bytes()
 }

@@ -27,7 +27,11 @@ func LoadChecked(bundle string) (s *specs.Spec, warnings []Complaint, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	return ParseChecked(data)
+	s, warnings, err = ParseChecked(data)
+	if err != nil {
+		return nil, warnings, &ConfigError{Err: err}
+	}
+	return s, warnings, nil
 }
 
 // Load reads and decodes the config.json of a bundle, but does not check it.

@@ -9,19 +9,19 @@ import (
 )
 
 // ParseChecked is Parse and Check in one, for their complaints together. The
-// error is a [*ConfigError]; the warnings are those of Check.
+// warnings are those of Check.
 func ParseChecked(data []byte) (s *specs.Spec, warnings []Complaint, err error) {
 	s = new(specs.Spec)
 	var c checker
 	if err := decode(data, s, decodeSpec); err != nil {
 		if !errors.As(err, &c.faults) || decisive(c.faults) {
-			return nil, nil, &ConfigError{Err: err}
+			return nil, nil, err
 		}
 		c.kept = slices.Clone(c.faults)
 	}
 	c.spec(s)
 	if err := c.errors(); err != nil {
-		return nil, c.warnings, &ConfigError{Err: err}
+		return nil, c.warnings, err
 	}
 	return s, c.warnings, nil
 }

@@ -127,6 +127,12 @@ func TestLoad(t *testing.T) {
 	if s, err := spec.Load(bundle); err != nil || s.Process.Args[0] != "sh" {
 		t.Errorf("got %+v, %v", s, err)
 	}
+	write(`{"ociVersion":"1.3.0","process":{"cwd":"x"}}`)
+	_, _, err = spec.LoadChecked(bundle)
+	var list spec.Errors
+	if !errors.As(err, &list) || len(list) != 3 || !strings.HasPrefix(err.Error(), "config.json: /root: is required, but missing; /process/") {
+		t.Errorf("wrong config: %v", err)
+	}
 	write("")
 	if _, err = spec.Load(bundle); err == nil || err.Error() != "config.json: line 1, column 1: expected a value, found the end of the document" {
 		t.Errorf("empty: %v", err)
