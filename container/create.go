@@ -33,8 +33,9 @@ type IO struct {
 	Stdio [3]uintptr
 	// Preserve are further descriptors, from 3 on.
 	Preserve []uintptr
-	// Listen is how many of them were passed by socket activation: the process
-	// is told by LISTEN_PID.
+	// Listen is how many of them were passed by socket activation, of which the
+	// process is told by LISTEN_FDS.
+	Listen        int
 	ConsoleSocket string
 	// Console is given the master of the terminal instead of a socket.
 	Console     func(master *os.File) error

@@ -27,16 +27,21 @@ func (m *maker) prepare() error {
 	if err := m.checkRoot(); err != nil {
 		return err
 	}
-	if err := m.namespaces(); err != nil {
+	if err := m.namespaces(m.openNamespace); err != nil {
 		return err
 	}
 	if err := m.sources(); err != nil {
 		return err
 	}
 	m.home(&p.Process)
+	if m.o.Listen > 0 {
+		p.Process.Env = listenEnv(p.Process.Env, m.o.Listen)
+	}
 	f.ChownStdio = chownStdio(m.o.Stdio, &p.Process, p.IDs.UID)
 	if m.group != nil {
-		m.group.enter(&m.spawn)
+		if err := m.group.enter(&m.spawn); err != nil {
+			return err
+		}
 		f.CgroupDirs = m.group.dirs()
 	} else {
 		f.CgroupDirs = hostCgroupDirs(m.host)
@@ -96,7 +101,7 @@ func (m *maker) sources() error {
 // namespaces decides who makes and enters which namespace. What our clone can
 // make at once it does; what has to wait for something that is entered first is
 // left to the Program.
-func (m *maker) namespaces() error {
+func (m *maker) namespaces(open func(*plan.Namespace) (int, error)) error {
 	f := &m.spawn.Facts
 	var made uintptr
 	userPath := false
@@ -108,11 +113,10 @@ func (m *maker) namespaces() error {
 			}
 			continue
 		}
-		fd, err := openNamespace(n)
+		fd, err := open(n)
 		if err != nil {
 			return err
 		}
-		m.fds = append(m.fds, fd)
 		m.spawn.Joins = append(m.spawn.Joins, compile.Join{FD: fd, Flag: n.Flag, At: n.At, Text: "join the " + string(n.Type) + " namespace " + n.Path})
 		userPath = userPath || n.Type == specs.UserNamespace
 		f.Fork = f.Fork || n.Type == specs.PIDNamespace
@@ -160,7 +164,7 @@ func (m *maker) namespaces() error {
 }
 
 // privileged reports whether we have the rights of the host's root.
-func (m *maker) privileged() bool { return m.host.UID == 0 && !m.host.InUserNS || m.host.UID == 0 }
+func (m *maker) privileged() bool { return m.host.UID == 0 }
 
 // mapsOnlySelf reports whether the mappings are what anyone may write: one id
 // to one's own.
@@ -192,7 +196,7 @@ func sysMap(maps []specs.LinuxIDMapping) []syscall.SysProcIDMap {
 
 // openNamespace opens a namespace by its path, and makes sure that it is one of
 // its type.
-func openNamespace(n *plan.Namespace) (int, error) {
+func (m *maker) openNamespace(n *plan.Namespace) (int, error) {
 	fd, err := unix.Open(n.Path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("config.json %s/path: open the %s namespace %q: %w", n.At, n.Type, n.Path, err)
@@ -206,6 +210,7 @@ func openNamespace(n *plan.Namespace) (int, error) {
 		unix.Close(fd)
 		return -1, fmt.Errorf("config.json %s/path: %q is not a namespace of type %s", n.At, n.Path, n.Type)
 	}
+	m.fds = append(m.fds, fd)
 	return fd, nil
 }
 

@@ -3,7 +3,6 @@ package container
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/berth-runtime/berth/compile"

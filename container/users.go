@@ -38,7 +38,7 @@ func (c *Container) User(text string) (specs.User, error) {
 		user.UID, user.GID = u.UID, u.GID
 	}
 	if hasGroup {
-		gid, err := c.group(group)
+		gid, err := c.Group(group)
 		user.GID = gid
 		return user, err
 	}
@@ -51,7 +51,8 @@ func (c *Container) User(text string) (specs.User, error) {
 	return user, nil
 }
 
-func (c *Container) group(name string) (uint32, error) {
+// Group resolves a group, by name or number, as the running container has it.
+func (c *Container) Group(name string) (uint32, error) {
 	if id, err := strconv.ParseUint(name, 10, 32); err == nil {
 		return uint32(id), nil
 	}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cli"
+	"golang.org/x/sys/unix"
+)
+
+// makeOptions are the options that create and run share.
+type makeOptions struct {
+	bundle        string
+	pidFile       string
+	consoleSocket string
+	pidfdSocket   string
+	preserveFDs   int
+	noPivot       bool
+	noNewKeyring  bool
+}
+
+func (o *makeOptions) define(f *cli.Flags) {
+	f.String(&o.bundle, "bundle", "b", "DIR", "folder with config.json and the root file system (default: the current one)")
+	f.String(&o.pidFile, "pid-file", "", "FILE", "write the pid of the container's first process there")
+	f.String(&o.consoleSocket, "console-socket", "", "SOCKET", "send the terminal's master to this unix socket")
+	f.String(&o.pidfdSocket, "pidfd-socket", "", "SOCKET", "send a pidfd of the first process to this unix socket")
+	f.Int(&o.preserveFDs, "preserve-fds", "", "N", "pass N more descriptors, 3 and up (behind those of LISTEN_FDS), to the process")
+	f.Bool(&o.noPivot, "no-pivot", "", "change the root without pivot_root, for a root file system on a ramfs")
+	f.Bool(&o.noNewKeyring, "no-new-keyring", "", "keep the caller's session keyring")
+}
+
+func (p *program) createCommand() *cli.Command {
+	var o makeOptions
+	c := &cli.Command{
+		Name: "create", Args: "ID", Least: 1, Most: 1,
+		Summary: "Make a container up to the point where only its program is left to be executed.",
+		Run: func(args []string) error {
+			r, err := p.runtime()
+			if err != nil {
+				return err
+			}
+			options, err := o.options()
+			if err != nil {
+				return err
+			}
+			created, err := r.Create(args[0], options)
+			if err != nil {
+				return err
+			}
+			created.Close()
+			return nil
+		},
+	}
+	o.define(&c.Flags)
+	return c
+}
+
+// options resolves paths by the current folder and takes over the descriptors.
+func (o *makeOptions) options() (*container.CreateOptions, error) {
+	bundle, err := filepath.Abs(o.bundle)
+	if err != nil {
+		return nil, fmt.Errorf("--bundle: %w", err)
+	}
+	preserve, listen, err := preserved(o.preserveFDs)
+	if err != nil {
+		return nil, err
+	}
+	return &container.CreateOptions{
+		Bundle:  bundle,
+		PidFile: o.pidFile,
+		IO: container.IO{
+			Stdio: [3]uintptr{0, 1, 2}, Preserve: preserve, Listen: listen,
+			ConsoleSocket: o.consoleSocket, PidfdSocket: o.pidfdSocket,
+		},
+		NoPivot: o.noPivot, NoNewKeyring: o.noNewKeyring,
+	}, nil
+}
+
+// preserved lists the descriptors from 3 on that go to the process: those of
+// socket activation (sd_listen_fds(3)), then those that were asked for.
+func preserved(n int) (fds []uintptr, listen int, err error) {
+	if n < 0 {
+		return nil, 0, fmt.Errorf("--preserve-fds %d: it can't be less than none", n)
+	}
+	if text := os.Getenv("LISTEN_FDS"); text != "" {
+		if listen, err = strconv.Atoi(text); err != nil || listen < 0 {
+			return nil, 0, fmt.Errorf("LISTEN_FDS=%q in the environment is not a number of descriptors", text)
+		}
+	}
+	for fd := 3; fd < 3+listen+n; fd++ {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
+			return nil, 0, fmt.Errorf("--preserve-fds %d: descriptor %d is not open: %w", n, fd, err)
+		}
+		fds = append(fds, uintptr(fd))
+	}
+	return fds, listen, nil
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/spec"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// execOptions are the options of exec.
+type execOptions struct {
+	process       string
+	console       string
+	pidfd         string
+	pidFile       string
+	cwd           string
+	env           []string
+	tty           bool
+	user          string
+	groups        []string
+	detach        bool
+	label         string
+	apparmor      string
+	noNewPrivs    bool
+	hasNoNewPrivs bool
+	capabilities  []string
+	preserveFDs   int
+	cgroups       []string
+	ignorePaused  bool
+	noSubreaper   bool
+}
+
+func (p *program) execCommand() *cli.Command {
+	var o execOptions
+	c := &cli.Command{
+		Name: "exec", Args: "ID COMMAND [ARG...]", Least: 1, Most: -1, FirstEnds: true,
+		Summary: "Run another process in a container.",
+		Help: "What no option says is taken from the container's own process. The exit status is the\n" +
+			"process's, 255 where it could not be started.",
+		Examples: []string{"berth exec -t demo sh", "berth exec --user 1000:1000 demo id"},
+		Run:      func(args []string) error { return p.exec(args[0], args[1:], &o) },
+	}
+	f := &c.Flags
+	f.String(&o.process, "process", "p", "FILE", "process object to run, instead of COMMAND")
+	f.String(&o.console, "console-socket", "", "SOCKET", "send the terminal's master to this unix socket")
+	f.String(&o.pidfd, "pidfd-socket", "", "SOCKET", "send a pidfd of the process to this unix socket")
+	f.String(&o.pidFile, "pid-file", "", "FILE", "write the pid of the process there")
+	f.String(&o.cwd, "cwd", "", "DIR", "working directory in the container")
+	f.Strings(&o.env, "env", "e", "NAME=VALUE", "set a variable (may be given several times)")
+	f.Bool(&o.tty, "tty", "t", "give the process a terminal")
+	f.String(&o.user, "user", "u", "USER[:GROUP]", "names or numbers")
+	f.Strings(&o.groups, "additional-gids", "g", "GID", "additional group (may be given several times)")
+	f.Bool(&o.detach, "detach", "d", "return once the process runs")
+	f.String(&o.label, "process-label", "", "LABEL", "SELinux label of the process")
+	f.String(&o.apparmor, "apparmor", "", "PROFILE", "AppArmor profile of the process")
+	f.Func("no-new-privs", "", "", "set no_new_privs", func(v string) error {
+		o.noNewPrivs, o.hasNoNewPrivs = v == "true", true
+		return nil
+	})
+	f.Strings(&o.capabilities, "cap", "c", "NAME", "add a capability (may be given several times)")
+	f.Int(&o.preserveFDs, "preserve-fds", "", "N", "pass N more descriptors, 3 and up, to the process")
+	f.Strings(&o.cgroups, "cgroup", "", "PATH", "run in a sub-cgroup of the container")
+	f.Bool(&o.ignorePaused, "ignore-paused", "", "also exec in a paused container")
+	f.Bool(&o.noSubreaper, "no-subreaper", "", "accepted for callers of old").Hidden = true
+	return c
+}
+
+func (p *program) exec(id string, args []string, o *execOptions) error {
+	failed := func(err error) error { return &exitStatus{code: 255, err: err} }
+	c, err := p.load(id)
+	if err != nil {
+		return failed(err)
+	}
+	defer c.Close()
+	options, err := o.options(c, args)
+	if err != nil {
+		return failed(err)
+	}
+	var front *foreground
+	if !o.detach {
+		debug.SetGCPercent(100)
+		front = newForeground()
+		defer front.close()
+		if o.console == "" {
+			options.Console = front.console
+		}
+	}
+	child, err := c.Exec(options)
+	if err != nil {
+		return failed(err)
+	}
+	if o.detach {
+		child.Detach()
+		return nil
+	}
+	status, err := front.wait(child)
+	if err != nil {
+		return failed(err)
+	}
+	front.close()
+	if code := exitCode(status); code != 0 {
+		return &exitStatus{code: code}
+	}
+	return nil
+}
+
+func (o *execOptions) options(c *container.Container, args []string) (*container.ExecOptions, error) {
+	process, err := o.processOf(c, args)
+	if err != nil {
+		return nil, err
+	}
+	preserve, listen, err := preserved(o.preserveFDs)
+	if err != nil {
+		return nil, err
+	}
+	options := &container.ExecOptions{
+		Process: process, PidFile: o.pidFile, IgnorePaused: o.ignorePaused,
+		IO: container.IO{Stdio: [3]uintptr{0, 1, 2}, Preserve: preserve, Listen: listen, ConsoleSocket: o.console, PidfdSocket: o.pidfd},
+	}
+	for _, text := range o.cgroups {
+		controllers, path, found := strings.Cut(text, ":")
+		if !found {
+			controllers, path = "", text
+		}
+		if options.Cgroups == nil {
+			options.Cgroups = map[string]string{}
+		}
+		for controller := range strings.SplitSeq(controllers, ",") {
+			options.Cgroups[controller] = path
+		}
+	}
+	return options, nil
+}
+
+// processOf makes the process object: the file's, or the container's own with
+// what the options change.
+func (o *execOptions) processOf(c *container.Container, args []string) (*specs.Process, error) {
+	if o.process != "" {
+		data, err := os.ReadFile(o.process)
+		if err != nil {
+			return nil, fmt.Errorf("--process: %w", err)
+		}
+		process, err := spec.ParseProcess(data)
+		if err != nil {
+			return nil, fmt.Errorf("--process %s: %w", o.process, err)
+		}
+		return process, nil
+	}
+	if len(args) == 0 {
+		return nil, fmt.Errorf("no command to run is given")
+	}
+	process, err := c.Template()
+	if err != nil {
+		return nil, err
+	}
+	process.Args = args
+	process.Terminal = o.tty
+	if o.cwd != "" {
+		process.Cwd = o.cwd
+	}
+	process.Env = append(process.Env, o.env...)
+	if o.label != "" {
+		process.SelinuxLabel = o.label
+	}
+	if o.apparmor != "" {
+		process.ApparmorProfile = o.apparmor
+	}
+	if o.hasNoNewPrivs {
+		process.NoNewPrivileges = o.noNewPrivs
+	}
+	o.addCapabilities(process)
+	return process, o.setUser(c, process)
+}
+
+// addCapabilities adds to all sets but the ambient one, which is for programs
+// that know nothing of capabilities and is not to grow by the way.
+func (o *execOptions) addCapabilities(process *specs.Process) {
+	if len(o.capabilities) == 0 {
+		return
+	}
+	if process.Capabilities == nil {
+		process.Capabilities = &specs.LinuxCapabilities{}
+	}
+	sets := process.Capabilities
+	for _, name := range o.capabilities {
+		name = strings.ToUpper(name)
+		if !strings.HasPrefix(name, "CAP_") {
+			name = "CAP_" + name
+		}
+		sets.Bounding = append(sets.Bounding, name)
+		sets.Effective = append(sets.Effective, name)
+		sets.Permitted = append(sets.Permitted, name)
+		sets.Inheritable = append(sets.Inheritable, name)
+	}
+}
+
+func (o *execOptions) setUser(c *container.Container, process *specs.Process) error {
+	if o.user != "" {
+		umask := process.User.Umask
+		user, err := c.User(o.user)
+		if err != nil {
+			return fmt.Errorf("--user: %w", err)
+		}
+		process.User = user
+		process.User.Umask = umask
+	}
+	for _, text := range o.groups {
+		gid, err := c.Group(text)
+		if err != nil {
+			return fmt.Errorf("--additional-gids: %w", err)
+		}
+		process.User.AdditionalGids = append(process.User.AdditionalGids, gid)
+	}
+	return nil
+}

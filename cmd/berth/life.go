@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cli"
+	"golang.org/x/sys/unix"
+)
+
+func (p *program) startCommand() *cli.Command {
+	return p.simple("start", "Execute the program of a created container.", (*container.Container).Start)
+}
+
+func (p *program) pauseCommand() *cli.Command {
+	return p.simple("pause", "Freeze all processes of a container.", (*container.Container).Pause)
+}
+
+func (p *program) resumeCommand() *cli.Command {
+	return p.simple("resume", "Let the processes of a paused container go on.", (*container.Container).Resume)
+}
+
+// simple is a command that does one thing to one container.
+func (p *program) simple(name, summary string, do func(*container.Container) error) *cli.Command {
+	return &cli.Command{
+		Name: name, Args: "ID", Least: 1, Most: 1, Summary: summary,
+		Run: func(args []string) error {
+			c, err := p.load(args[0])
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return do(c)
+		},
+	}
+}
+
+func (p *program) killCommand() *cli.Command {
+	var all bool
+	c := &cli.Command{
+		Name: "kill", Args: "ID [SIGNAL]", Least: 1, Most: 2,
+		Summary: "Send a signal to a container's first process, TERM unless another is named.",
+		Run: func(args []string) error {
+			name := "TERM"
+			if len(args) > 1 {
+				name = args[1]
+			}
+			signal, err := parseSignal(name)
+			if err != nil {
+				return err
+			}
+			c, err := p.load(args[0])
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return c.Kill(signal, all)
+		},
+	}
+	c.Flags.Bool(&all, "all", "a", "send it to all processes of the container")
+	return c
+}
+
+// parseSignal reads a number, or a name with or without SIG.
+func parseSignal(text string) (unix.Signal, error) {
+	if n, err := strconv.Atoi(text); err == nil {
+		if n < 0 || n > 64 {
+			return 0, fmt.Errorf("signal %d: there are 1 to 64, and 0 to probe", n)
+		}
+		return unix.Signal(n), nil
+	}
+	name := strings.ToUpper(text)
+	if !strings.HasPrefix(name, "SIG") {
+		name = "SIG" + name
+	}
+	if n := unix.SignalNum(name); n != 0 {
+		return n, nil
+	}
+	if offset, ok := strings.CutPrefix(name, "SIGRTMIN+"); ok || name == "SIGRTMIN" {
+		// 34 is the first that the C libraries leave to programs (signal(7)).
+		if n, err := strconv.Atoi("0" + offset); err == nil && n <= 30 {
+			return unix.Signal(34 + n), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown signal %q", text)
+}
+
+func (p *program) deleteCommand() *cli.Command {
+	var force bool
+	c := &cli.Command{
+		Name: "delete", Args: "ID...", Least: 1, Most: -1,
+		Summary: "Remove a container that has stopped, and all that was made for it.",
+		Help:    "With --force a running container is killed first, what a killed command has left is\nremoved, and an id that is unknown is no error.",
+		Run: func(args []string) error {
+			r, err := p.runtime()
+			if err != nil {
+				return err
+			}
+			var failed error
+			for _, id := range args {
+				failed = errors.Join(failed, remove(r, id, force))
+			}
+			return failed
+		},
+	}
+	c.Flags.Bool(&force, "force", "f", "kill the container if it is running")
+	return c
+}
+
+func remove(r *container.Runtime, id string, force bool) error {
+	load := r.Load
+	if force {
+		load = r.LoadForDelete
+	}
+	c, err := load(id)
+	if force && errors.Is(err, container.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Delete(force)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/log"
+)
+
+// program is what the global options say.
+type program struct {
+	log           *log.Logger
+	root          string
+	logFile       string
+	logFormat     string
+	debug         bool
+	systemdCgroup bool
+	cgroupManager string
+	rootless      string
+	criu          string
+	version       bool
+	noSubreaper   bool
+}
+
+func newProgram() *program {
+	return &program{log: log.New(), root: defaultRoot(), logFormat: "text", rootless: "auto"}
+}
+
+// defaultRoot is where containers are kept: below /run, which a reboot empties
+// as it ends the containers.
+func defaultRoot() string {
+	if os.Geteuid() != 0 {
+		if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+			return filepath.Join(dir, "berth")
+		}
+		return filepath.Join(os.TempDir(), "berth-"+strconv.Itoa(os.Geteuid()))
+	}
+	return "/run/berth"
+}
+
+func (p *program) command() *cli.Command {
+	c := &cli.Command{
+		Name:    "berth",
+		Summary: "berth runs OCI containers, and explains what it does.",
+		Help: "It is a drop-in for runc under Docker, Podman, containerd and CRI-O. A container is\n" +
+			"made from a bundle: a folder with a config.json (OCI runtime specification 1.x)\n" +
+			"and a root file system.",
+		Examples: []string{
+			"berth spec && berth run demo             # in a folder with a rootfs",
+			"berth explain .                          # what run would do, without doing it",
+		},
+		Commands: p.commands,
+	}
+	f := &c.Flags
+	f.String(&p.root, "root", "", "DIR", "folder that holds the state of containers")
+	f.String(&p.logFile, "log", "", "FILE", "write messages to a file instead of standard error")
+	f.String(&p.logFormat, "log-format", "", "FORMAT", "text or json")
+	f.Bool(&p.debug, "debug", "", "write what may help to understand as well")
+	f.Bool(&p.systemdCgroup, "systemd-cgroup", "", "let systemd make the cgroups; cgroupsPath is slice:prefix:name")
+	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: do without a cgroup where that is refused and no limit is asked for")
+	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, or disabled to make no cgroups")
+	f.Bool(&p.version, "version", "v", "tell the version")
+	f.String(&p.criu, "criu", "", "PATH", "accepted for callers of old; criu is found in PATH").Hidden = true
+	f.Bool(&p.noSubreaper, "no-subreaper", "", "accepted for callers of old; berth never is a subreaper").Hidden = true
+	c.Run = func([]string) error {
+		if p.version {
+			return p.printVersion()
+		}
+		c.WriteHelp(os.Stdout, "berth")
+		return nil
+	}
+	return c
+}
+
+func (p *program) commands() []*cli.Command {
+	return []*cli.Command{
+		p.runCommand(), p.createCommand(), p.startCommand(), p.execCommand(),
+		p.stateCommand(), p.listCommand(), p.psCommand(), p.killCommand(), p.deleteCommand(),
+		p.pauseCommand(), p.resumeCommand(),
+		p.specCommand(), p.explainCommand(), p.versionCommand(),
+	}
+}
+
+// runtime opens the log and returns the set of containers that is meant.
+func (p *program) runtime() (*container.Runtime, error) {
+	if err := p.log.Open(p.logFile, p.logFormat, p.debug); err != nil {
+		return nil, err
+	}
+	root, err := filepath.Abs(p.root)
+	if err != nil {
+		return nil, fmt.Errorf("--root: %w", err)
+	}
+	r := &container.Runtime{Root: root, Systemd: p.systemdCgroup, Warn: p.log.Warn, Debug: p.log.Debug}
+	switch p.cgroupManager {
+	case "", "cgroupfs":
+	case "systemd":
+		r.Systemd = true
+	case "disabled":
+		r.NoCgroup = true
+	default:
+		return nil, fmt.Errorf("--cgroup-manager %q: it is cgroupfs, systemd or disabled", p.cgroupManager)
+	}
+	switch p.rootless {
+	case "auto":
+		r.IgnoreCgroupErrors = os.Geteuid() != 0
+	case "true":
+		r.IgnoreCgroupErrors = true
+	case "false":
+	default:
+		return nil, fmt.Errorf("--rootless %q: it is true, false or auto", p.rootless)
+	}
+	return r, nil
+}
+
+// load finds a container by its id.
+func (p *program) load(id string) (*container.Container, error) {
+	r, err := p.runtime()
+	if err != nil {
+		return nil, err
+	}
+	return r.Load(id)
+}

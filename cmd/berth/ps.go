@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
+)
+
+func (p *program) psCommand() *cli.Command {
+	format := "table"
+	c := &cli.Command{
+		Name: "ps", Args: "ID [PS OPTIONS]", Least: 1, Most: -1, FirstEnds: false,
+		Summary: "Show the processes of a container, as the host sees them.",
+	}
+	c.Flags.String(&format, "format", "f", "FORMAT", "table or json")
+	c.Run = func(args []string) error {
+		container, err := p.load(args[0])
+		if err != nil {
+			return err
+		}
+		defer container.Close()
+		pids, err := container.Pids()
+		if err != nil {
+			return err
+		}
+		switch format {
+		case "json":
+			w := json.NewWriter(nil, "")
+			w.Array()
+			for _, pid := range pids {
+				w.Int(int64(pid))
+			}
+			w.End()
+			_, err := os.Stdout.Write(append(w.Bytes(), '\n'))
+			return err
+		case "table":
+			return psTable(pids, args[1:])
+		}
+		return fmt.Errorf("--format %q: it is table or json", format)
+	}
+	return c
+}
+
+// psTable shows the lines of ps(1) that are about the container's processes.
+func psTable(pids []int, options []string) error {
+	if len(options) == 0 {
+		options = []string{"-ef"}
+	}
+	out, err := exec.Command("ps", options...).Output()
+	if err != nil {
+		return fmt.Errorf("ps %s: %w", strings.Join(options, " "), err)
+	}
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	column := slices.Index(strings.Fields(lines[0]), "PID")
+	if column < 0 {
+		return fmt.Errorf("ps %s: its output has no column PID", strings.Join(options, " "))
+	}
+	fmt.Println(lines[0])
+	for _, line := range lines[1:] {
+		fields := strings.Fields(line)
+		if column >= len(fields) {
+			continue
+		}
+		if pid, err := strconv.Atoi(fields[column]); err == nil && slices.Contains(pids, pid) {
+			fmt.Println(line)
+		}
+	}
+	return nil
+}

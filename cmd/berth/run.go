@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"runtime/debug"
+
+	"github.com/berth-runtime/berth/internal/cli"
+)
+
+func (p *program) runCommand() *cli.Command {
+	var o makeOptions
+	var detach, keep, noSubreaper bool
+	c := &cli.Command{
+		Name: "run", Args: "ID", Least: 1, Most: 1,
+		Summary: "Make a container, start it, and stay with it until it ends.",
+		Help: "The exit status is the program's, 128+N where signal N killed it. The container is\n" +
+			"removed at the end.",
+		Examples: []string{"berth run -b /srv/demo demo", "berth run -d --pid-file /run/demo.pid demo"},
+		Run: func(args []string) error {
+			return p.run(args[0], &o, detach, keep)
+		},
+	}
+	o.define(&c.Flags)
+	c.Flags.Bool(&detach, "detach", "d", "return once the program runs")
+	c.Flags.Bool(&keep, "keep", "", "keep the container's state when it has ended")
+	c.Flags.Bool(&noSubreaper, "no-subreaper", "", "accepted for callers of old; berth never is a subreaper").Hidden = true
+	return c
+}
+
+func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
+	r, err := p.runtime()
+	if err != nil {
+		return err
+	}
+	options, err := o.options()
+	if err != nil {
+		return err
+	}
+	options.Attached = true
+	var front *foreground
+	if !detach {
+		debug.SetGCPercent(100)
+		front = newForeground()
+		defer front.close()
+		if o.consoleSocket == "" {
+			options.Console = front.console
+		}
+	}
+	created, err := r.Create(id, options)
+	if err != nil {
+		return &exitStatus{code: 1, err: err}
+	}
+	defer created.Close()
+	if err := created.Go(); err != nil {
+		created.Abandon()
+		return &exitStatus{code: 1, err: err}
+	}
+	if detach {
+		return nil
+	}
+	status, err := front.wait(created.Process())
+	front.close()
+	if !keep {
+		err = errors.Join(err, created.Delete(true))
+	}
+	if err != nil {
+		return err
+	}
+	if code := exitCode(status); code != 0 {
+		return &exitStatus{code: code}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
+)
+
+func (p *program) stateCommand() *cli.Command {
+	return p.simple("state", "Show the state of a container as JSON.", func(c *container.Container) error {
+		w := json.NewWriter(nil, "  ")
+		s := c.State()
+		s.JSON(w)
+		_, err := os.Stdout.Write(append(w.Bytes(), '\n'))
+		return err
+	})
+}
+
+func (p *program) listCommand() *cli.Command {
+	var quiet bool
+	format := "table"
+	c := &cli.Command{
+		Name: "list", Summary: "List the containers of the state folder.",
+		Run: func([]string) error {
+			if format != "table" && format != "json" {
+				return fmt.Errorf("--format %q: it is table or json", format)
+			}
+			r, err := p.runtime()
+			if err != nil {
+				return err
+			}
+			ids, err := r.List()
+			if err != nil {
+				return err
+			}
+			if quiet {
+				for _, id := range ids {
+					fmt.Println(id)
+				}
+				return nil
+			}
+			states := p.states(r, ids)
+			if format == "json" {
+				return printStates(states)
+			}
+			return tableOf(states)
+		},
+	}
+	c.Flags.Bool(&quiet, "quiet", "q", "show the ids only")
+	c.Flags.String(&format, "format", "f", "FORMAT", "table or json")
+	return c
+}
+
+// states looks at each container. One that is removed or still being made in
+// between is none of the caller's.
+func (p *program) states(r *container.Runtime, ids []string) []container.State {
+	var states []container.State
+	for _, id := range ids {
+		c, err := r.Load(id)
+		if err != nil {
+			if !errors.Is(err, container.ErrNotExist) {
+				p.log.Warn(err.Error())
+			}
+			continue
+		}
+		states = append(states, c.State())
+		c.Close()
+	}
+	return states
+}
+
+func printStates(states []container.State) error {
+	w := json.NewWriter(nil, "")
+	w.Array()
+	for i := range states {
+		states[i].JSON(w)
+	}
+	w.End()
+	_, err := os.Stdout.Write(append(w.Bytes(), '\n'))
+	return err
+}
+
+func tableOf(states []container.State) error {
+	t := tabwriter.NewWriter(os.Stdout, 12, 1, 3, ' ', 0)
+	fmt.Fprint(t, "ID\tPID\tSTATUS\tBUNDLE\tCREATED\tOWNER\n")
+	for _, s := range states {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, s.Bundle,
+			s.Created.Format("2006-01-02T15:04:05.999999999Z07:00"), s.OwnerName())
+	}
+	return t.Flush()
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/spec"
+)
+
+func (p *program) specCommand() *cli.Command {
+	bundle := "."
+	var rootless bool
+	c := &cli.Command{
+		Name: "spec", Summary: "Write a config.json to begin with.",
+		Run: func([]string) error {
+			path := filepath.Join(bundle, spec.ConfigName)
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s is there already and is not overwritten; remove it first", path)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = f.Write(append(spec.Format(spec.Example(rootless), "\t"), '\n'))
+			return errors.Join(err, f.Close())
+		},
+	}
+	c.Flags.String(&bundle, "bundle", "b", "DIR", "folder to write it to")
+	c.Flags.Bool(&rootless, "rootless", "", "make it one that an ordinary user can run")
+	return c
+}

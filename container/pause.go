@@ -1,0 +1,49 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/berth-runtime/berth/cgroup"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// Pause freezes all processes of the container.
+func (c *Container) Pause() error {
+	switch status := c.status(); status {
+	case specs.StateRunning, specs.StateCreated:
+	default:
+		return fmt.Errorf("cannot pause container %s: it is %s (%w)", c.ID, status, ErrNotRunning)
+	}
+	return c.withGroup((*cgroup.Group).Freeze)
+}
+
+// Resume lets them go on.
+func (c *Container) Resume() error {
+	if c.status() != Paused {
+		return fmt.Errorf("cannot resume container %s: %w", c.ID, ErrNotPaused)
+	}
+	return c.withGroup((*cgroup.Group).Thaw)
+}
+
+func (c *Container) withGroup(do func(*cgroup.Group) error) error {
+	g, err := c.openGroup()
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		return errors.New("the container has no cgroup of its own")
+	}
+	defer g.Close()
+	return do(g)
+}
+
+// Pids lists the processes of the container, by its cgroup.
+func (c *Container) Pids() ([]int, error) {
+	var pids []int
+	err := c.withGroup(func(g *cgroup.Group) (err error) {
+		pids, err = g.AllProcs()
+		return err
+	})
+	return pids, err
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A Flag is one option of a command.
+type Flag struct {
+	Name    string
+	Letters string // other spellings: single letters, each of its own
+	Value   string // what its value is called in help; "" for a switch
+	Help    string
+	// Default is told in help where it is not empty.
+	Default string
+	// Hidden flags are accepted for callers of old, and not told.
+	Hidden bool
+
+	set func(value string) error
+}
+
+// Flags are the options of a command, in the order of their definition.
+type Flags struct{ List []*Flag }
+
+func (f *Flags) add(flag *Flag) *Flag {
+	f.List = append(f.List, flag)
+	return flag
+}
+
+// Bool defines a switch.
+func (f *Flags) Bool(to *bool, name, letters, help string) *Flag {
+	return f.add(&Flag{Name: name, Letters: letters, Help: help, set: func(v string) error {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", v)
+		}
+		*to = b
+		return nil
+	}})
+}
+
+// String defines an option with a value.
+func (f *Flags) String(to *string, name, letters, value, help string) *Flag {
+	return f.add(&Flag{Name: name, Letters: letters, Value: value, Help: help, Default: *to, set: func(v string) error {
+		*to = v
+		return nil
+	}})
+}
+
+// Strings defines an option that may be given several times.
+func (f *Flags) Strings(to *[]string, name, letters, value, help string) *Flag {
+	return f.add(&Flag{Name: name, Letters: letters, Value: value, Help: help, set: func(v string) error {
+		*to = append(*to, v)
+		return nil
+	}})
+}
+
+// Int defines an option whose value is a whole number.
+func (f *Flags) Int(to *int, name, letters, value, help string) *Flag {
+	return f.add(&Flag{Name: name, Letters: letters, Value: value, Help: help, set: func(v string) error {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", v)
+		}
+		*to = n
+		return nil
+	}})
+}
+
+// Func defines an option whose value is given to a function.
+func (f *Flags) Func(name, letters, value, help string, set func(string) error) *Flag {
+	return f.add(&Flag{Name: name, Letters: letters, Value: value, Help: help, set: set})
+}
+
+func (f *Flags) find(name string) *Flag {
+	for _, flag := range f.List {
+		if flag.Name == name || len(name) == 1 && strings.Contains(flag.Letters, name) {
+			return flag
+		}
+	}
+	return nil
+}
+
+// parse applies the options among args and returns the other arguments. Options
+// may be spelt with one dash or two, and with their value behind = or as the next
+// argument. After "--", or after the first argument where that ends them,
+// nothing is an option any more.
+func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
+	var rest []string
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		switch {
+		case arg == "--":
+			return append(rest, args...), nil
+		case len(arg) < 2 || arg[0] != '-':
+			rest = append(rest, arg)
+			if firstEnds {
+				return append(rest, args...), nil
+			}
+			continue
+		}
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+		flag := f.find(name)
+		if flag == nil {
+			return rest, &UnknownFlag{Spelling: arg}
+		}
+		if !hasValue && flag.Value == "" {
+			value = "true"
+		} else if !hasValue {
+			if len(args) == 0 {
+				return rest, fmt.Errorf("option %s needs a value: %s", arg, flag.Value)
+			}
+			value, args = args[0], args[1:]
+		}
+		if err := flag.set(value); err != nil {
+			return rest, fmt.Errorf("option --%s: %w", flag.Name, err)
+		}
+	}
+	return rest, nil
+}
+
+// UnknownFlag is the error for an option that a command does not have.
+type UnknownFlag struct{ Spelling string }
+
+func (e *UnknownFlag) Error() string { return "unknown option " + e.Spelling }
