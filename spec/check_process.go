@@ -2,11 +2,12 @@ package spec
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/internal/caps"
 )
 
 func (c *checker) process(p place, process *specs.Process) {
@@ -103,51 +104,34 @@ func (c *checker) user(p place, user *specs.User) {
 // capabilities warns only: what isn't known can't be granted, and the OCI spec
 // wants a warning then, not an error.
 func (c *checker) capabilities(p place, sets *specs.LinuxCapabilities) {
-	for _, set := range [5]struct {
-		key   string
-		names []string
-	}{
-		{"bounding", sets.Bounding},
-		{"effective", sets.Effective},
-		{"inheritable", sets.Inheritable},
-		{"permitted", sets.Permitted},
-		{"ambient", sets.Ambient},
-	} {
-		list := p.at(set.key)
-		for i, name := range set.names {
-			if !KnownCapability(name) {
-				c.warn(list.nth(i), "unknown capability "+quote(name)+" is left out")
-			}
-		}
-	}
-	effective, ambient := p.at("effective"), p.at("ambient")
-	for i, name := range sets.Effective {
-		if !slices.Contains(sets.Permitted, name) && KnownCapability(name) {
-			c.warn(effective.nth(i), name+" can't be effective without being permitted: it is left out")
-		}
-	}
-	for i, name := range sets.Ambient {
-		if (!slices.Contains(sets.Permitted, name) || !slices.Contains(sets.Inheritable, name)) && KnownCapability(name) {
-			c.warn(ambient.nth(i), name+" can't be ambient without being permitted and inheritable: it is left out")
+	c.knownCapabilities(p.at("bounding"), sets.Bounding)
+	c.knownCapabilities(p.at("effective"), sets.Effective)
+	c.knownCapabilities(p.at("inheritable"), sets.Inheritable)
+	c.knownCapabilities(p.at("permitted"), sets.Permitted)
+	c.knownCapabilities(p.at("ambient"), sets.Ambient)
+
+	permitted, _ := caps.SetOf(sets.Permitted)
+	inheritable, _ := caps.SetOf(sets.Inheritable)
+	c.capabilitiesWithin(p.at("effective"), sets.Effective, permitted, "effective without being permitted")
+	c.capabilitiesWithin(p.at("ambient"), sets.Ambient, permitted&inheritable, "ambient without being permitted and inheritable")
+}
+
+func (c *checker) knownCapabilities(list place, names []string) {
+	for i, name := range names {
+		if _, known := caps.Number(name); !known {
+			c.warn(list.nth(i), "unknown capability "+quote(name)+" is left out")
 		}
 	}
 }
 
-// KnownCapability tells whether a name is one of capabilities(7), as of Linux
-// 5.9, which brought the last.
-func KnownCapability(name string) bool {
-	switch name {
-	case "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
-		"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_LINUX_IMMUTABLE", "CAP_NET_BIND_SERVICE",
-		"CAP_NET_BROADCAST", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_IPC_LOCK", "CAP_IPC_OWNER",
-		"CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_CHROOT", "CAP_SYS_PTRACE", "CAP_SYS_PACCT",
-		"CAP_SYS_ADMIN", "CAP_SYS_BOOT", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_SYS_TIME",
-		"CAP_SYS_TTY_CONFIG", "CAP_MKNOD", "CAP_LEASE", "CAP_AUDIT_WRITE", "CAP_AUDIT_CONTROL",
-		"CAP_SETFCAP", "CAP_MAC_OVERRIDE", "CAP_MAC_ADMIN", "CAP_SYSLOG", "CAP_WAKE_ALARM",
-		"CAP_BLOCK_SUSPEND", "CAP_AUDIT_READ", "CAP_PERFMON", "CAP_BPF", "CAP_CHECKPOINT_RESTORE":
-		return true
+// capabilitiesWithin warns of what capset(2) and PR_CAP_AMBIENT_RAISE would
+// refuse.
+func (c *checker) capabilitiesWithin(list place, names []string, allowed caps.Set, what string) {
+	for i, name := range names {
+		if n, known := caps.Number(name); known && allowed&(1<<n) == 0 {
+			c.warn(list.nth(i), name+" can't be "+what+": it is left out")
+		}
 	}
-	return false
 }
 
 func (c *checker) rlimits(list place, rlimits []specs.POSIXRlimit) {
