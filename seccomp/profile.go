@@ -168,18 +168,11 @@ func checkFlags(names []specs.LinuxSeccompFlag, notify bool) (uint32, error) {
 		flags = FlagSpecAllow
 	}
 	for i, name := range names {
-		switch name {
-		case flagTSync:
-			flags |= FlagTSync
-		case specs.LinuxSeccompFlagLog:
-			flags |= FlagLog
-		case specs.LinuxSeccompFlagSpecAllow:
-			flags |= FlagSpecAllow
-		case specs.LinuxSeccompFlagWaitKillableRecv:
-			flags |= FlagWaitKillableRecv
-		default:
+		flag := flagValue(string(name))
+		if flag == 0 {
 			return 0, unknownValue(pointer("flags", i), "flag", string(name), flagNames[:])
 		}
+		flags |= flag
 	}
 	if !notify {
 		// The kernel refuses this one with EINVAL where there is no listener to wait for.
@@ -192,6 +185,21 @@ func checkFlags(names []specs.LinuxSeccompFlag, notify bool) (uint32, error) {
 		flags |= FlagTSyncESRCH
 	}
 	return flags, nil
+}
+
+// flagValue is the value of a flag's name, or 0.
+func flagValue(name string) uint32 {
+	switch name {
+	case flagTSync:
+		return FlagTSync
+	case string(specs.LinuxSeccompFlagLog):
+		return FlagLog
+	case string(specs.LinuxSeccompFlagSpecAllow):
+		return FlagSpecAllow
+	case string(specs.LinuxSeccompFlagWaitKillableRecv):
+		return FlagWaitKillableRecv
+	}
+	return 0
 }
 
 func operatorOf(op specs.LinuxSeccompOperator) (operator, bool) {
