@@ -3,7 +3,6 @@ package spec
 import (
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/berth-runtime/berth/internal/json"
 )
@@ -38,12 +37,12 @@ func (c Complaint) write(b *strings.Builder) {
 // oneLine escapes what would break a line of a log or confuse a terminal. Keys
 // of a config are free text.
 func oneLine(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+	if strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
 		return s
 	}
 	var b []byte
 	for _, r := range s {
-		if unicode.IsPrint(r) {
+		if strconv.IsPrint(r) {
 			b = append(b, string(r)...)
 			continue
 		}
