@@ -5,7 +5,6 @@ FNR == 1 {
 	if (NR > 1) report()
 	file = FILENAME; sub(/.*\//, "", file)
 	passed = failed = skipped = 0; split("", why); split("", count); split("", which); failures = ""
-	complete = 0
 }
 /^### FAIL/ { failures = failures "  FAIL package " $3 "\n" }
 /^=== (RUN|NAME|CONT) / { current = $3; next }
