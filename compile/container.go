@@ -112,10 +112,12 @@ func (c *compiler) begin(preserve int) {
 }
 
 // aside defers a block to the end of the Program: from enters it, back is where
-// it goes on.
+// it goes on. It is about the same thing as what leads to it, so it has its note.
 func (c *compiler) aside(from, back program.Label, block func()) {
+	note := c.Note()
 	c.later = append(c.later, func() {
 		c.Place(from)
+		c.Because(note.Pointer, note.Text)
 		block()
 		c.Jump(back)
 	})

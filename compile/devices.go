@@ -55,7 +55,7 @@ func (c *compiler) makeNode(i int, d *plan.Device, parent program.Cell, base str
 		c.Call(unix.SYS_FCHOWNAT, parent.Value(), name, program.Int(int64(d.UID)), program.Int(int64(d.GID)), program.Int(unix.AT_SYMLINK_NOFOLLOW))
 	}
 	c.Place(done)
-	c.asideBecause(exists, done, func() {
+	c.aside(exists, done, func() {
 		// A file that is there already must be that very device. What it is can't be
 		// seen from here, so the runtime looks at the descriptor.
 		c.askFD(Device, uint64(i), func(into program.Addr) {

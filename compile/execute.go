@@ -40,11 +40,7 @@ func (c *compiler) waitAtGate() {
 	c.Call(unix.SYS_READ, conn.Value(), c.buf.Arg(), program.Int(1)).ZeroFails().Expect(lost, unix.EPIPE, unix.ECONNRESET)
 	c.Call(unix.SYS_DUP3, conn.Value(), c.report, program.Int(unix.O_CLOEXEC))
 	c.close(conn)
-	c.later = append(c.later, func() {
-		c.Place(lost)
-		c.close(conn)
-		c.Jump(wait)
-	})
+	c.aside(lost, wait, func() { c.close(conn) })
 }
 
 // execute loads the filter and becomes the user's program. Nothing may stand

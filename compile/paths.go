@@ -35,7 +35,7 @@ func (c *compiler) mask(p *plan.Path, last bool) {
 	c.close(cover)
 	c.close(target)
 	c.Place(done)
-	c.asideBecause(file, done, func() {
+	c.aside(file, done, func() {
 		// Paths that a kernel or an image does not have are no business of ours.
 		c.open(p.Path, unix.O_PATH, target).Expect(absent, unix.ENOENT, unix.ENOTDIR, unix.EACCES)
 		c.Call(unix.SYS_OPEN_TREE, c.null.Value(), c.empty.Arg(), program.Imm(cloneTree|unix.AT_EMPTY_PATH)).Into(cover)

@@ -91,7 +91,7 @@ func (c *compiler) labels(p *plan.Process) {
 		// attr/exec may belong to another one.
 		c.openAttr("attr/apparmor/exec", fd).Expect(old, unix.ENOENT)
 		c.Place(opened)
-		c.asideBecause(old, opened, func() { c.openAttr("attr/exec", fd) })
+		c.aside(old, opened, func() { c.openAttr("attr/exec", fd) })
 		c.write(fd, "exec "+p.AppArmor)
 		c.close(fd)
 	}
@@ -158,7 +158,7 @@ func (c *compiler) enterWorkingDirectory(p *plan.Process, fd program.Cell) {
 	c.Call(program.Set, fd.Value()).ZeroFails().Expect(again, unix.EPIPE)
 	c.close(fd)
 	c.Place(done)
-	c.asideBecause(again, done, func() {
+	c.aside(again, done, func() {
 		c.openAt(cwd, p.Cwd, c.how(unix.O_PATH|unix.O_DIRECTORY, 0, inRoot)).Into(fd)
 		c.Call(unix.SYS_FCHDIR, fd.Value())
 		c.close(fd)
@@ -175,7 +175,7 @@ func (c *compiler) limits(p *plan.Process) {
 		value := c.Words(program.Imm(l.Soft), program.Imm(l.Hard))
 		c.Call(unix.SYS_PRLIMIT64, program.Int(0), program.Int(int64(l.Resource)), value.Arg(), program.Int(0)).Expect(refused, unix.EPERM)
 		c.Place(done)
-		c.asideBecause(refused, done, func() { c.askValue(Limits, uint64(i)) })
+		c.aside(refused, done, func() { c.askValue(Limits, uint64(i)) })
 	}
 }
 

@@ -25,20 +25,11 @@ func (c *compiler) targetBy(name string, dir bool, resolve uint64) program.Cell 
 	missing, found := c.NewLabel(), c.NewLabel()
 	c.openAt(c.root.Value(), name, how).Into(fd).Expect(missing, unix.ENOENT)
 	c.Place(found)
-	c.asideBecause(missing, found, func() {
+	c.aside(missing, found, func() {
 		c.makePath(name, dir)
 		c.openAt(c.root.Value(), name, how).Into(fd)
 	})
 	return fd
-}
-
-// asideBecause is aside with the note of the present call.
-func (c *compiler) asideBecause(from, back program.Label, block func()) {
-	note := c.Note()
-	c.aside(from, back, func() {
-		c.Because(note.Pointer, note.Text)
-		block()
-	})
 }
 
 // makePath makes a directory, or an empty file, and all directories above it.
@@ -80,5 +71,5 @@ func (c *compiler) workingDirectory() {
 	c.open(c.p.Process.Cwd, unix.O_PATH, fd).Expect(missing, unix.ENOENT)
 	c.close(fd)
 	c.Place(found)
-	c.asideBecause(missing, found, func() { c.makePath(c.p.Process.Cwd, true) })
+	c.aside(missing, found, func() { c.makePath(c.p.Process.Cwd, true) })
 }

@@ -26,6 +26,13 @@ func (c *compiler) terminal() {
 		}
 		c.Call(program.Set, master.Value()).IntoAddr(into)
 	})
+	if p := &c.p.Process; p.UID != 0 {
+		// Or it could not open its own terminal by name. The group stays tty, which
+		// devpts has given it.
+		kept := c.NewLabel()
+		c.Call(unix.SYS_FCHOWN, slave.Value(), program.Int(int64(p.UID)), program.Int(-1)).Expect(kept, unix.EPERM, unix.EINVAL)
+		c.Place(kept)
+	}
 	c.useTerminal(slave)
 	if c.p.Namespace("mount") != nil && c.root != (program.Cell{}) {
 		c.Because(at, "mount the terminal on /dev/console")

@@ -22,8 +22,12 @@ func (o *Op) Name() string {
 // the machine this was built for.
 func syscallName(nr uint32) string {
 	switch nr {
+	case unix.SYS_ACCEPT4:
+		return "accept4"
 	case unix.SYS_ADD_KEY:
 		return "add_key"
+	case unix.SYS_ADMIN:
+		return "admin"
 	case unix.SYS_BPF:
 		return "bpf"
 	case unix.SYS_CAPGET:
@@ -60,6 +64,8 @@ func syscallName(nr uint32) string {
 		return "exit_group"
 	case unix.SYS_FACCESSAT:
 		return "faccessat"
+	case unix.SYS_FACCESSAT2:
+		return "faccessat2"
 	case unix.SYS_FCHDIR:
 		return "fchdir"
 	case unix.SYS_FCHMOD:
@@ -176,6 +182,8 @@ func syscallName(nr uint32) string {
 		return "recvmsg"
 	case unix.SYS_RENAMEAT2:
 		return "renameat2"
+	case unix.SYS_RESOURCE:
+		return "resource"
 	case unix.SYS_RT_SIGACTION:
 		return "rt_sigaction"
 	case unix.SYS_RT_SIGPROCMASK:

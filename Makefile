@@ -1,0 +1,48 @@
+# The targets, each with what it does; `make` lists them.
+SHELL := /bin/bash
+export CGO_ENABLED := 0
+BIN := bin
+PROGRAMS := $(notdir $(wildcard cmd/*))
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+.PHONY: build
+build: ## build all programs into bin/
+	@mkdir -p $(BIN)
+	go build -trimpath -o $(BIN)/ ./cmd/...
+
+.PHONY: run
+run: build ## run a command in a container, made from nothing but this machine
+	@scripts/first-run
+
+.PHONY: test
+test: ## install what the tests need (saying so) and run them all
+	@scripts/install-for tests
+	scripts/test
+
+.PHONY: test-vm
+test-vm: ## run the tests in guests with cgroup v2 and systemd, as root and as an ordinary user
+	test/guests/test
+
+.PHONY: test-vm-all
+test-vm-all: ## the same in every guest: v2, hybrid and legacy
+	test/guests/test --all
+
+.PHONY: lint
+lint: ## gofmt, vet, staticcheck, govulncheck
+	scripts/lint
+
+.PHONY: docs
+docs: build ## make the generated pages anew
+	scripts/docs
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (default 10m)
+	scripts/fuzz $${FUZZTIME:-10m}
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BIN) dist
