@@ -65,18 +65,6 @@ func (t *Terminal) Settings() string {
 	return text
 }
 
-// Translates tells whether the terminal turns a newline that is written to it into a carriage return and a newline.
-func (t *Terminal) Translates() bool {
-	t.box.T.Helper()
-	var on bool
-	t.control(func(fd int) error {
-		termios, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-		on = err == nil && termios.Oflag&unix.ONLCR != 0
-		return err
-	})
-	return on
-}
-
 func (t *Terminal) control(f func(fd int) error) {
 	t.box.T.Helper()
 	raw, err := t.file.SyscallConn()

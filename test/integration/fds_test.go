@@ -1,0 +1,138 @@
+package integration
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// A container gets its standard streams and nothing else.
+func TestNoDescriptorsLeakIntoTheContainer(t *testing.T) {
+	b := harness.New(t)
+	v := b.Container().Look()
+	for fd, target := range v.FDs {
+		if fd > 2 {
+			t.Errorf("descriptor %d is open: %s", fd, target)
+		}
+	}
+	if len(v.FDs) != 3 {
+		t.Errorf("open: %v", v.FDs)
+	}
+}
+
+// Descriptors that the caller has open, without asking for them to be passed, stay out.
+func TestCallersDescriptorsStayOut(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container()
+	c.Spec.Process.Args = []string{"/inside", "look"}
+	c.Extra = extraFiles(b, "a", "b")
+	v := harness.ParseView(t, c.Run().OK(t).Stdout)
+	if len(v.FDs) != 3 {
+		t.Errorf("open: %v", v.FDs)
+	}
+}
+
+func TestPreserveFDs(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "try", "read-fd=3", "read-fd=4", "read-fd=5")
+	c.Extra = extraFiles(b, "three", "four", "five")
+	got := harness.ParseAttempts(t, c.Run("--preserve-fds", "2").OK(t).Stdout)
+	if got["read-fd=3"].Result != "three" || got["read-fd=4"].Result != "four" {
+		t.Errorf("%+v", got)
+	}
+	harness.Refused(t, got, "read-fd=5", "EBADF")
+}
+
+func TestPreserveFDsByCreate(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "try", "read-fd=3", "read-fd=4")
+	c.Extra = extraFiles(b, "three")
+	out, w := b.Pipe()
+	c.Stdout = w
+	c.Create("--preserve-fds", "1")
+	w.Close()
+	c.Extra = nil
+	c.Start()
+	got := harness.ParseAttempts(t, out.All())
+	if got["read-fd=3"].Result != "three" {
+		t.Errorf("%+v", got)
+	}
+	harness.Refused(t, got, "read-fd=4", "EBADF")
+	c.WaitExit()
+}
+
+// More were asked for than there are.
+func TestPreserveFDsThatAreNotThere(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/bin/true")
+	c.Extra = extraFiles(b, "three")
+	c.Run("--preserve-fds", "5").Fails(t)
+	c.Run("--preserve-fds", "-1").Fails(t)
+}
+
+// Socket activation: the descriptors come as 3 and on, and the process is told that they are meant for it, PID 1.
+func TestListenFDs(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/bin/sh", "-c", "echo pid=$LISTEN_PID fds=$LISTEN_FDS names=$LISTEN_FDNAMES; cat <&3; cat <&4; cat <&5")
+	c.Extra = extraFiles(b, "three ", "four ", "five")
+	c.Env = []string{"LISTEN_FDS=2", "LISTEN_FDNAMES=x:y"}
+	cmd := c.Command("run", []string{"--preserve-fds", "1"})
+	// They are for whoever has this pid, which only the process itself knows before it becomes the engine.
+	cmd.Wrap = []string{"/bin/sh", "-c", `export LISTEN_PID=$$; exec "$0" "$@"`}
+	r := cmd.Run().OK(t)
+	lines := r.Lines()
+	if !strings.HasPrefix(lines[0], "pid=1 fds=2") {
+		t.Errorf("the environment says %q", lines[0])
+	}
+	if lines[1] != "three four five" {
+		t.Errorf("the descriptors gave %q", lines[1])
+	}
+}
+
+func TestPIDFDSocket(t *testing.T) {
+	for _, verb := range []string{"create", "run"} {
+		t.Run(verb, func(t *testing.T) {
+			b := harness.New(t)
+			c := b.Container("/inside", "hang")
+			s := b.FDSocket("pidfd.sock")
+			if verb == "create" {
+				c.Create("--pidfd-socket", s.Path)
+			} else {
+				c.RunDetached("--pidfd-socket", s.Path)
+			}
+			_, fd := s.ReceiveOne()
+			defer unix.Close(fd)
+			info, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(strings.Fields(string(info)), strconv.Itoa(c.PID)) || !strings.Contains(string(info), "Pid:") {
+				t.Errorf("what came is not a pidfd of %d:\n%s", c.PID, info)
+			}
+			if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
+				t.Error(err)
+			}
+			c.WaitExit()
+		})
+	}
+}
+
+func extraFiles(b *harness.Box, contents ...string) []*os.File {
+	b.T.Helper()
+	var files []*os.File
+	for _, content := range contents {
+		f, err := os.Open(b.WriteFile("extra-"+strings.TrimSpace(content), content, 0o644))
+		if err != nil {
+			b.T.Fatal(err)
+		}
+		b.T.Cleanup(func() { f.Close() })
+		files = append(files, f)
+	}
+	return files
+}
