@@ -26,8 +26,6 @@ func syscallName(nr uint32) string {
 		return "accept4"
 	case unix.SYS_ADD_KEY:
 		return "add_key"
-	case unix.SYS_ADMIN:
-		return "admin"
 	case unix.SYS_BPF:
 		return "bpf"
 	case unix.SYS_CAPGET:
@@ -182,8 +180,6 @@ func syscallName(nr uint32) string {
 		return "recvmsg"
 	case unix.SYS_RENAMEAT2:
 		return "renameat2"
-	case unix.SYS_RESOURCE:
-		return "resource"
 	case unix.SYS_RT_SIGACTION:
 		return "rt_sigaction"
 	case unix.SYS_RT_SIGPROCMASK:

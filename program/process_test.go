@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -87,7 +88,12 @@ func start(t *testing.T, p *program.Program, o startOptions) *process {
 	if runner != "" {
 		path, args = runner, []string{runner, path}
 	}
-	proc, err := os.StartProcess(path, args, &os.ProcAttr{Files: files, Env: []string{}})
+	proc, err := os.StartProcess(path, args, &os.ProcAttr{
+		Files: files,
+		Env:   []string{},
+		// A test that times out must not leave a looping process behind.
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
