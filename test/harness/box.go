@@ -74,3 +74,7 @@ func (b *Box) must(err error) {
 		b.T.Fatal(err)
 	}
 }
+
+// Mark is an environment entry by which the leak check knows a process as the test's, for processes
+// whose environment a config gives, and that may be outside of the container's cgroup, like hooks.
+func (b *Box) Mark() string { return mark + "=" + b.Tag }

@@ -22,6 +22,8 @@ type Command struct {
 	Args []string // after the global flags
 	// Bare leaves the Box's global flags out.
 	Bare bool
+	// Binary is the engine under another name.
+	Binary string
 	// Wrap is put before the binary: strace and its flags.
 	Wrap []string
 	Dir  string
@@ -70,7 +72,10 @@ func (c *Command) Run() Result {
 func (c *Command) Start() *Running {
 	c.Box.T.Helper()
 	b := c.Box
-	words := append(append([]string{}, c.Wrap...), Engine(b.T))
+	if c.Binary == "" {
+		c.Binary = Engine(b.T)
+	}
+	words := append(append([]string{}, c.Wrap...), c.Binary)
 	if !c.Bare {
 		words = append(words, b.Globals...)
 	}

@@ -14,7 +14,7 @@ import (
 // whoever of the engine's processes and threads first comes to its Nth system call, for growing N, until none comes so far.
 func TestDeleteForceAfterKilledCreate(t *testing.T) {
 	strace := harness.NeedTool(t, "strace", "strace")
-	const step = 15
+	const step = 5
 	for n, whole := step, false; !whole && n < 5000; n += step {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			b := harness.New(t)

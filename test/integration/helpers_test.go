@@ -1,6 +1,9 @@
 package integration
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // statusField returns a field of /proc/PID/status.
 func statusField(status, name string) string {
@@ -14,3 +17,6 @@ func statusField(status, name string) string {
 
 // ptr is for the optional fields of a config.
 func ptr[T any](v T) *T { return &v }
+
+// procPath names a file of a process.
+func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
