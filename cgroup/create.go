@@ -24,11 +24,23 @@ func (h *Host) Create(path string, opts ...Option) (*Group, error) {
 			return nil, err
 		}
 	}
+	var denied error
+	kept := g.nodes[:0]
 	for i := range g.nodes {
-		if err := g.makeNode(&g.nodes[i], &o); err != nil {
+		err := g.makeNode(&g.nodes[i], &o)
+		if err != nil && o.permitted && Denied(err) && g.nodes[i].made == 0 {
+			denied = err
+			continue
+		}
+		if err != nil {
 			g.undo()
 			return nil, err
 		}
+		kept = append(kept, g.nodes[i])
+	}
+	g.nodes = kept
+	if len(kept) == 0 {
+		return nil, denied
 	}
 	return g, nil
 }

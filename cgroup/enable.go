@@ -87,7 +87,14 @@ func (g *Group) enableIn(n *node, path string, names []string) error {
 		return err
 	}
 	file := at.full("cgroup.subtree_control")
-	err := writeFile(unix.AT_FDCWD, file, "+"+strings.Join(names, " +"))
+	all := "+" + strings.Join(names, " +")
+	err := writeFile(unix.AT_FDCWD, file, all)
+	if err == unix.EBUSY && g.supervisor != "" {
+		if err := g.vacate(&at, g.supervisor); err != nil {
+			return err
+		}
+		err = writeFile(unix.AT_FDCWD, file, all)
+	}
 	if err == nil {
 		return nil
 	}

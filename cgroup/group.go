@@ -19,6 +19,7 @@ type Group struct {
 	nodes       []node
 	force       bool
 	keepParents bool
+	supervisor  string
 
 	mu sync.Mutex // guards the descriptors in nodes
 }
@@ -38,6 +39,8 @@ type options struct {
 	force       bool
 	owned       bool
 	keepParents bool
+	permitted   bool
+	supervisor  string
 	only        []string
 	enable      []string
 	record      []string
@@ -74,6 +77,16 @@ func Enable(controllers ...string) Option {
 	return func(o *options) { o.enable = append(make([]string, 0, len(controllers)), controllers...) }
 }
 
+// WherePermitted leaves out the hierarchies where this process may not make
+// groups: an ordinary user on a hybrid host has version 2 at most.
+func WherePermitted() Option { return func(o *options) { o.permitted = true } }
+
+// Supervisor lets Create and Set move processes out of the way: where a
+// delegated parent of the group has processes of its own, and so cannot give
+// controllers to its children, they go into a child of it with this name. By
+// the delegation they are the caller's own: himself and who started him.
+func Supervisor(leaf string) Option { return func(o *options) { o.supervisor = leaf } }
+
 func gather(opts []Option) options {
 	var o options
 	for _, opt := range opts {
@@ -107,7 +120,7 @@ func (h *Host) newGroup(path string, o options) (*Group, error) {
 			return nil, &Error{Op: "find the hierarchy of", Path: name, Err: ErrNoController}
 		}
 	}
-	g := &Group{host: h, path: clean, force: o.force, keepParents: o.keepParents}
+	g := &Group{host: h, path: clean, force: o.force, keepParents: o.keepParents, supervisor: o.supervisor}
 	g.nodes = make([]node, 0, len(h.hierarchies))
 	for i := range h.hierarchies {
 		if o.selected(&h.hierarchies[i]) {

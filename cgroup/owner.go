@@ -103,10 +103,10 @@ func (h *Host) placeOwner(n *node, top, path string) Owner {
 	if unit != "" {
 		return Owner{Ownership: Systemd, Unit: unit}
 	}
-	if uid := os.Geteuid(); uid != 0 {
+	if !h.privileged() {
 		var st unix.Stat_t
 		at := node{Hierarchy: n.Hierarchy, path: top}
-		if unix.Stat(at.full(""), &st) == nil && int(st.Uid) == uid {
+		if unix.Stat(at.full(""), &st) == nil && int(st.Uid) == os.Geteuid() {
 			return Owner{Ownership: Delegated}
 		}
 	}

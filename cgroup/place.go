@@ -2,7 +2,6 @@ package cgroup
 
 import (
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -40,7 +39,7 @@ func (h *Host) ResolvePath(cgroupsPath, id string) (string, error) {
 // Create will say that it is not permitted.
 func (h *Host) Base() (string, error) {
 	u := h.Unified()
-	if os.Geteuid() == 0 || u == nil {
+	if u == nil || h.privileged() {
 		return "/", nil
 	}
 	list, err := h.memberships(0)

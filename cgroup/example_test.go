@@ -1,0 +1,123 @@
+package cgroup_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// A command under a limit, on any layout of cgroups.
+func Example() {
+	host, err := cgroup.Detect()
+	if err != nil {
+		log.Fatal(err)
+	}
+	group, err := host.Create("/berth-test-" + strconv.Itoa(os.Getpid()) + "-example")
+	if cgroup.Denied(err) {
+		fmt.Println("at most 20 processes") // not root: nothing to show
+		return
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Destroy()
+
+	limit := int64(20)
+	if _, err := group.Set(&specs.LinuxResources{Pids: &specs.LinuxPids{Limit: &limit}}); err != nil {
+		log.Fatal(err)
+	}
+	command := exec.Command("sleep", "1000")
+	if err := command.Start(); err != nil {
+		log.Fatal(err)
+	}
+	if err := group.Join(command.Process.Pid); err != nil {
+		log.Fatal(err)
+	}
+	stats, err := group.Stats(cgroup.Pids)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("at most", *stats.Pids.Limit, "processes")
+
+	if err := group.Kill(); err != nil {
+		log.Fatal(err)
+	}
+	command.Wait()
+	// Output: at most 20 processes
+}
+
+// A process that is born in its group, without the pause that moving it costs.
+func ExampleGroup_CloneFD() {
+	host, err := cgroup.Detect()
+	if err != nil {
+		log.Fatal(err)
+	}
+	group, err := host.Create("/berth-test-"+strconv.Itoa(os.Getpid())+"-clone", cgroup.Only("unified"))
+	if err != nil {
+		fmt.Println("true ran in it") // no version 2, or not root
+		return
+	}
+	defer group.Destroy()
+
+	fd, err := group.CloneFD()
+	if err != nil {
+		log.Fatal(err)
+	}
+	command := exec.Command("true")
+	command.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd}
+	if err := command.Run(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("true ran in it")
+	// Output: true ran in it
+}
+
+// What happens to many groups, from one place.
+func ExampleWatcher() {
+	host, err := cgroup.Detect()
+	if err != nil {
+		log.Fatal(err)
+	}
+	group, err := host.Create("/berth-test-" + strconv.Itoa(os.Getpid()) + "-watch")
+	if err != nil {
+		fmt.Println("removed")
+		return
+	}
+	watcher, err := cgroup.NewWatcher()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer watcher.Close()
+	if _, err := watcher.Watch(group, cgroup.OOMKill|cgroup.PidsMax|cgroup.Removed); err != nil {
+		log.Fatal(err)
+	}
+	group.Destroy()
+	for event := range watcher.Events() {
+		fmt.Println(event.Kind)
+		if event.Kind == cgroup.Removed {
+			break
+		}
+	}
+	// Output: removed
+}
+
+// Where a container's group is by the runtime spec.
+func ExampleHost_ResolvePath() {
+	host, err := cgroup.Detect()
+	if err != nil {
+		log.Fatal(err)
+	}
+	path, err := host.ResolvePath("/docker/4f2c", "4f2c")
+	fmt.Println(path, err)
+	_, err = host.ResolvePath("system.slice:berth:4f2c", "4f2c")
+	fmt.Println(err)
+	// Output:
+	// /docker/4f2c <nil>
+	// cgroupsPath "system.slice:berth:4f2c" has the systemd driver's form slice:prefix:name, which needs --systemd-cgroup
+}
