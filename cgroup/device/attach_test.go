@@ -174,7 +174,7 @@ func TestV1OnKernel(t *testing.T) {
 // TestVerifier lets the kernel's verifier judge programs of random rules.
 func TestVerifier(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for i := range 300 {
+	for i := range 60 {
 		rules := randomRules(r, r.IntN(9))
 		if i == 0 {
 			rules = randomRules(r, 400)

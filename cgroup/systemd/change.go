@@ -1,0 +1,87 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// Set changes properties of a running unit, until the next start of the machine.
+//
+// systemd does not only write what changed: on cgroup v1 it writes a unit's
+// device list anew, denying everything first, when any of its device properties
+// is in the call. Leave those out where the devices stay as they are.
+func (m *Manager) Set(ctx context.Context, name string, properties []Property) error {
+	if len(properties) == 0 {
+		return nil
+	}
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		return c.manager().CallWithContext(ctx, managerInterface+".SetUnitProperties", 0, name, true, wire(properties)).Err
+	})
+	if err = fail("change", name, missing(err)); err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Source == "" {
+		e.Source = blame(err, properties)
+	}
+	return err
+}
+
+// Stop stops a unit, waits until it has, and makes systemd forget that it may
+// have failed. A unit that is not there is stopped already.
+func (m *Manager) Stop(ctx context.Context, name string) error {
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		w, err := c.watch(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer c.unwatch(w)
+		var job dbus.ObjectPath
+		err = c.manager().CallWithContext(ctx, managerInterface+".StopUnit", 0, name, "replace").Store(&job)
+		if err != nil {
+			return err
+		}
+		if err := w.wait(ctx, job); err != nil {
+			return err
+		}
+		// Its processes may have been killed, which a scope remembers.
+		tell(c.manager(), managerInterface+".ResetFailedUnit", name)
+		return nil
+	})
+	if isNamed(err, noSuchUnitName) {
+		return nil
+	}
+	return fail("stop", name, err)
+}
+
+// Freeze stops the processes of a unit, and comes back when they stand still.
+// systemd knows of it then, and will not take the unit for one that hangs. The
+// error is ErrNoFreezer before systemd 246, and on cgroup v1.
+func (m *Manager) Freeze(ctx context.Context, name string) error {
+	return m.freezer(ctx, "freeze", "FreezeUnit", name)
+}
+
+// Thaw undoes Freeze.
+func (m *Manager) Thaw(ctx context.Context, name string) error {
+	return m.freezer(ctx, "thaw", "ThawUnit", name)
+}
+
+func (m *Manager) freezer(ctx context.Context, op, method, name string) error {
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		return c.manager().CallWithContext(ctx, managerInterface+"."+method, 0, name).Err
+	})
+	if isNamed(err, "org.freedesktop.DBus.Error.UnknownMethod", "org.freedesktop.DBus.Error.NotSupported", "System.Error.EOPNOTSUPP") {
+		err = ErrNoFreezer
+	}
+	return fail(op, name, missing(err))
+}
+
+// missing turns systemd's own error for an unknown unit into ours.
+func missing(err error) error {
+	if isNamed(err, noSuchUnitName) {
+		return ErrNoUnit
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+const (
+	busName          = "org.freedesktop.systemd1"
+	managerPath      = dbus.ObjectPath("/org/freedesktop/systemd1")
+	managerInterface = busName + ".Manager"
+)
+
+// DefaultTimeout bounds a call with its job where Options has no other.
+const DefaultTimeout = 30 * time.Second
+
+// Options say which systemd a Manager talks to.
+type Options struct {
+	// User is set for the systemd of the user instead of the system's.
+	User bool
+	// Address is a D-Bus server address to use instead of the usual places.
+	Address string
+	// Timeout bounds each call together with the job that it begins.
+	Timeout time.Duration
+}
+
+// Manager talks to one systemd. It connects when it is first needed, keeps the
+// connection, and makes a new one where that was lost. Its methods can be called
+// from several goroutines.
+type Manager struct {
+	opts Options
+
+	mu      sync.Mutex // guards what follows, and is held while connecting
+	conn    *connection
+	version int
+}
+
+// New makes a Manager, without connecting.
+func New(opts Options) *Manager {
+	if opts.Timeout == 0 {
+		opts.Timeout = DefaultTimeout
+	}
+	return &Manager{opts: opts}
+}
+
+// Close drops the connection, if there is one.
+func (m *Manager) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.conn == nil {
+		return nil
+	}
+	err := m.conn.Close()
+	m.conn = nil
+	return err
+}
+
+// connect gives the connection, a new one where there is none that lives.
+func (m *Manager) connect(ctx context.Context) (*connection, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.conn != nil && m.conn.Connected() {
+		return m.conn, nil
+	}
+	if m.conn != nil {
+		m.conn.Close()
+		m.conn = nil
+	}
+	c, err := m.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.conn = c
+	return c, nil
+}
+
+// deadline puts the Manager's timeout on a context.
+func (m *Manager) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, m.opts.Timeout)
+}
+
+// retry makes calls that may be made twice: where the connection is lost, as
+// when the bus restarts, they are made once more on a new one.
+func (m *Manager) retry(ctx context.Context, calls func(context.Context, *connection) error) error {
+	ctx, cancel := m.deadline(ctx)
+	defer cancel()
+	for again := false; ; again = true {
+		c, err := m.connect(ctx)
+		if err != nil {
+			return err
+		}
+		err = calls(ctx, c)
+		if again || !isLost(err) || ctx.Err() != nil {
+			return err
+		}
+		// Whatever state it is in, it is of no more use.
+		c.Close()
+	}
+}
+
+// isLost says whether an error means that the connection broke, so that it is
+// not known whether the call was heard.
+func isLost(err error) bool {
+	var e dbus.Error
+	if errors.As(err, &e) {
+		switch e.Name {
+		case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected":
+			return true
+		}
+		return false
+	}
+	return errors.Is(err, dbus.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, os.ErrClosed)
+}
+
+// Version is the version of systemd, asked once.
+func (m *Manager) Version(ctx context.Context) (int, error) {
+	m.mu.Lock()
+	known := m.version
+	m.mu.Unlock()
+	if known != 0 {
+		return known, nil
+	}
+	var text string
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		return c.property(ctx, managerPath, managerInterface, "Version", &text)
+	})
+	n := 0
+	if err == nil {
+		n, err = version(text)
+	}
+	if err != nil {
+		return 0, fail("ask for the version of systemd", "", err)
+	}
+	m.mu.Lock()
+	m.version = n
+	m.mu.Unlock()
+	return n, nil
+}
+
+func (c *connection) manager() dbus.BusObject { return c.Object(busName, managerPath) }
+
+// tell makes a call whose answer nobody waits for. It is Go and not Call,
+// because godbus's Call never comes back from one on a connection that is gone.
+func tell(object dbus.BusObject, method string, args ...any) {
+	object.Go(method, dbus.FlagNoReplyExpected, nil, args...)
+}
+
+// property reads a property of an object.
+func (c *connection) property(ctx context.Context, path dbus.ObjectPath, iface, name string, to any) error {
+	var v dbus.Variant
+	err := c.Object(busName, path).CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, iface, name).Store(&v)
+	if err != nil {
+		return err
+	}
+	return v.Store(to)
+}
+
+// unitPath is the object of a unit: every byte of the name that is no letter or
+// digit becomes _ and two hexadecimal digits, and so does a digit at its start
+// (bus_label_escape of systemd).
+func unitPath(name string) dbus.ObjectPath {
+	const hex = "0123456789abcdef"
+	b := []byte(managerPath + "/unit/")
+	for i := range len(name) {
+		c := name[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9' {
+			b = append(b, c)
+		} else {
+			b = append(b, '_', hex[c>>4], hex[c&15])
+		}
+	}
+	return dbus.ObjectPath(b)
+}

@@ -1,0 +1,187 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// Start starts a transient unit with all its properties and waits until its job
+// has ended. It gives the path of the unit's cgroup, as systemd tells it.
+//
+// A unit of the name that is left over from before is cleared away once. Where
+// the connection breaks in between, Start looks at what became of the unit
+// before it tries again.
+func (m *Manager) Start(ctx context.Context, name string, properties []Property) (string, error) {
+	ctx, cancel := m.deadline(ctx)
+	defer cancel()
+	path, err := m.start(ctx, name, properties)
+	if err == nil {
+		return path, nil
+	}
+	err = fail("start", name, err)
+	var e *Error
+	if errors.As(err, &e) && e.Source == "" {
+		e.Source = blame(err, properties)
+	}
+	return "", err
+}
+
+func (m *Manager) start(ctx context.Context, name string, properties []Property) (string, error) {
+	for cleared, again := false, false; ; {
+		c, err := m.connect(ctx)
+		if err != nil {
+			return "", err
+		}
+		err = c.startJob(ctx, name, properties)
+		switch {
+		case err == nil:
+			return m.controlGroup(ctx, name)
+		case isNamed(err, unitExistsName) && again:
+			// The first call was heard after all, and later than the look.
+			if path, ok := m.startedAnyway(ctx, name, properties); ok {
+				return path, nil
+			}
+			return "", c.inTheWay(ctx, name)
+		case isNamed(err, unitExistsName) && !cleared:
+			cleared = true
+			if err := c.clear(ctx, name); err != nil {
+				return "", err
+			}
+		case isNamed(err, unitExistsName):
+			return "", c.inTheWay(ctx, name)
+		case isLost(err) && !again && ctx.Err() == nil:
+			// The bus may have carried the call to systemd, or not.
+			again = true
+			c.Close()
+			if path, ok := m.startedAnyway(ctx, name, properties); ok {
+				return path, nil
+			}
+		default:
+			m.undo(ctx, c, name, err)
+			return "", err
+		}
+	}
+}
+
+func (c *connection) startJob(ctx context.Context, name string, properties []Property) error {
+	w, err := c.watch(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer c.unwatch(w)
+	var job dbus.ObjectPath
+	type auxiliary struct {
+		Name       string
+		Properties []wireProperty
+	}
+	err = c.manager().CallWithContext(ctx, managerInterface+".StartTransientUnit", 0,
+		name, "replace", wire(properties), []auxiliary{}).Store(&job)
+	if err != nil {
+		return err
+	}
+	return w.wait(ctx, job)
+}
+
+// clear makes the name of a unit free that has failed or ended before and that
+// systemd still keeps. One that is in use is left alone.
+func (c *connection) clear(ctx context.Context, name string) error {
+	active, _, _ := c.state(ctx, name)
+	switch active {
+	case "active", "activating", "deactivating", "reloading", "refreshing", "maintenance":
+		return c.inTheWay(ctx, name)
+	}
+	err := c.manager().CallWithContext(ctx, managerInterface+".ResetFailedUnit", 0, name).Err
+	if isNamed(err, noSuchUnitName) {
+		return nil
+	}
+	return err
+}
+
+// inTheWay says what the unit is that has our name.
+func (c *connection) inTheWay(ctx context.Context, name string) error {
+	active, sub, description := c.state(ctx, name)
+	e := &Error{Op: "start", Unit: name, Err: ErrUnitExists}
+	if active == "" {
+		return e
+	}
+	e.Hint = fmt.Sprintf("%q is %s (%s)", description, active, sub)
+	if active == "failed" {
+		e.Hint += ", and systemctl reset-failed did not help"
+	}
+	return e
+}
+
+func (c *connection) state(ctx context.Context, name string) (active, sub, description string) {
+	const unit = busName + ".Unit"
+	path := unitPath(name)
+	if c.property(ctx, path, unit, "ActiveState", &active) != nil {
+		return "", "", ""
+	}
+	// These two are for the message only.
+	_ = c.property(ctx, path, unit, "SubState", &sub)
+	_ = c.property(ctx, path, unit, "Description", &description)
+	return active, sub, description
+}
+
+// startedAnyway says whether the unit runs that a lost call was to start. It is
+// ours if it has our description: before the call the name was free.
+func (m *Manager) startedAnyway(ctx context.Context, name string, properties []Property) (string, bool) {
+	c, err := m.connect(ctx)
+	if err != nil {
+		return "", false
+	}
+	want := ""
+	for _, p := range properties {
+		if p.Name == "Description" {
+			want, _ = p.Value.Value().(string)
+		}
+	}
+	active, _, description := c.state(ctx, name)
+	if active != "active" || description != want {
+		return "", false
+	}
+	path, err := m.controlGroup(ctx, name)
+	return path, err == nil
+}
+
+// undo takes away what a failed or overdue start has left, so that the name is
+// free for the next. It has no error of its own: the start's is the one to tell.
+func (m *Manager) undo(ctx context.Context, c *connection, name string, why error) {
+	var job *JobError
+	overdue := ctx.Err() != nil
+	if !overdue && !errors.As(why, &job) {
+		return // systemd refused the call, and there is no unit
+	}
+	// The deadline may be the very reason; sending a message does not wait.
+	if overdue {
+		tell(c.manager(), managerInterface+".StopUnit", name, "replace")
+	}
+	tell(c.manager(), managerInterface+".ResetFailedUnit", name)
+}
+
+// ControlGroup is the path of the cgroup of a unit, below the root of the
+// hierarchy that systemd knows.
+func (m *Manager) ControlGroup(ctx context.Context, name string) (string, error) {
+	path, err := m.controlGroup(ctx, name)
+	return path, fail("find the cgroup of", name, err)
+}
+
+func (m *Manager) controlGroup(ctx context.Context, name string) (string, error) {
+	iface := busName + ".Scope"
+	if strings.HasSuffix(name, ".slice") {
+		iface = busName + ".Slice"
+	}
+	var path string
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		return c.property(ctx, unitPath(name), iface, "ControlGroup", &path)
+	})
+	if err == nil && path == "" {
+		// systemd answers for units that it does not know, with defaults.
+		return "", ErrNoUnit
+	}
+	return path, err
+}
