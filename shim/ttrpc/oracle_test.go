@@ -92,7 +92,10 @@ func TestServerAnswersContainerdsClient(t *testing.T) {
 func TestCallsOfOneConnectionRunAtOnce(t *testing.T) {
 	release := make(chan struct{})
 	path := serve(t, map[string]Handler{
-		"Wait":  func(context.Context, []byte) (wire.Message, error) { <-release; return &wire.WaitResponse{ExitStatus: 7}, nil },
+		"Wait": func(context.Context, []byte) (wire.Message, error) {
+			<-release
+			return &wire.WaitResponse{ExitStatus: 7}, nil
+		},
 		"State": func(context.Context, []byte) (wire.Message, error) { return &wire.StateResponse{Pid: 1}, nil },
 	})
 	c := oracleClient(t, path)

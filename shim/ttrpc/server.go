@@ -29,6 +29,10 @@ type Server struct {
 	listener *os.File
 	conns    map[*serverConn]struct{}
 	closed   bool
+	onCall   func()
+	// answering counts the calls that are under way.
+	answering sync.WaitGroup
+	done      chan struct{} // closed at the end of Close
 }
 
 // NewServer makes a server; log is told of connections that were refused or broke.
@@ -37,6 +41,7 @@ func NewServer(log func(text string)) *Server {
 		services: make(map[string]map[string]Handler),
 		log:      log,
 		conns:    make(map[*serverConn]struct{}),
+		done:     make(chan struct{}),
 	}
 }
 
@@ -44,6 +49,9 @@ func NewServer(log func(text string)) *Server {
 func (s *Server) Register(service string, methods map[string]Handler) {
 	s.services[service] = methods
 }
+
+// OnCall has f called at every call. It must not be called while serving.
+func (s *Server) OnCall(f func()) { s.onCall = f }
 
 // Serve accepts connections of a listening socket until Close, and owns it.
 func (s *Server) Serve(listener *os.File) error {
@@ -58,6 +66,7 @@ func (s *Server) Serve(listener *os.File) error {
 		conn, err := accept(listener)
 		switch {
 		case err != nil && s.isClosed():
+			<-s.done
 			return nil
 		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENOMEM):
 			// The connection stays in the queue and so the socket stays readable: there
@@ -77,17 +86,37 @@ func (s *Server) Serve(listener *os.File) error {
 	}
 }
 
-// Close stops accepting and closes every connection.
+// closeGrace is how long Close waits for calls that are under way.
+const closeGrace = time.Second
+
+// Close stops accepting, lets the calls that are under way be answered, though
+// not for long, and closes every connection. Serve returns after that.
 func (s *Server) Close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
 	s.closed = true
 	if s.listener != nil {
 		s.listener.Close()
 	}
+	s.mu.Unlock()
+	answered := make(chan struct{})
+	go func() {
+		s.answering.Wait()
+		close(answered)
+	}()
+	select {
+	case <-answered:
+	case <-time.After(closeGrace):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for c := range s.conns {
 		c.file.Close()
 	}
+	close(s.done)
 }
 
 func (s *Server) isClosed() bool {
@@ -159,11 +188,14 @@ func (c *serverConn) serve() error {
 			c.refuse(h.stream, InvalidArgument, "read the request: "+err.Error())
 			continue
 		}
-		go c.handle(ctx, h.stream, req)
+		c.server.answering.Go(func() { c.handle(ctx, h.stream, req) })
 	}
 }
 
 func (c *serverConn) handle(ctx context.Context, stream uint32, req *wire.Request) {
+	if c.server.onCall != nil {
+		c.server.onCall()
+	}
 	if req.TimeoutNano > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(req.TimeoutNano))

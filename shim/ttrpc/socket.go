@@ -3,6 +3,8 @@ package ttrpc
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -37,22 +39,31 @@ func Dial(path string) (*os.File, error) {
 
 // Listen makes the socket at path, for its owner alone. The error wraps
 // EADDRINUSE when the file is there, whether or not anybody serves it.
+//
+// The socket is made under another name, and gets its own when it listens: so
+// whoever finds one that refuses connections knows that its server is dead.
 func Listen(path string) (*os.File, error) {
 	fd, err := newSocket()
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("bind %s: %w", path, err)
-	}
-	// Nobody can connect before listen(2), so the mode is in time.
-	if err := unix.Chmod(path, 0o600); err == nil {
-		err = unix.Listen(fd, unix.SOMAXCONN)
+	making := filepath.Join(filepath.Dir(path), "."+strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(fd))
+	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: making}); err == nil {
+		if err = unix.Chmod(making, 0o600); err == nil {
+			err = unix.Listen(fd, unix.SOMAXCONN)
+		}
+		if err == nil {
+			err = unix.Renameat2(unix.AT_FDCWD, making, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
+		}
+		if err == unix.EEXIST {
+			err = unix.EADDRINUSE
+		}
+		if err != nil {
+			unix.Unlink(making)
+		}
 	}
 	if err != nil {
 		unix.Close(fd)
-		unix.Unlink(path)
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	return os.NewFile(uintptr(fd), path), nil

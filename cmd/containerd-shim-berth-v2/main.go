@@ -1,0 +1,44 @@
+// Command containerd-shim-berth-v2 is the containerd Runtime v2 shim of Berth:
+// the runtime name io.containerd.berth.v2, or io.containerd.runc.v2 with its
+// path for the runtime's. See docs/containerd.md.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/berth-runtime/berth/shim/bootstrap"
+	"github.com/berth-runtime/berth/shim/server"
+)
+
+// The runtime would keep cgroup files open, and a timer running, to follow CPU
+// limits that concern a shim little.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "containerd-shim-berth-v2:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	a, err := bootstrap.ParseArgs(args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Version:
+		fmt.Printf("containerd-shim-berth-v2 version %s\nrevision: %s\n", version, revision)
+		return nil
+	case a.Info:
+		return bootstrap.Info(name, version, revision, transientEngine, os.Stdin, os.Stdout)
+	case a.Command == "start":
+		return bootstrap.Start(a, os.Stdin, os.Stdout)
+	case a.Command == "delete":
+		return bootstrap.Delete(a, transientEngine, os.Stdout)
+	}
+	return server.Run(a, server.Config{Version: version, Engine: openEngine})
+}

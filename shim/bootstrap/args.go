@@ -1,0 +1,92 @@
+package bootstrap
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Args is a command line of containerd's.
+type Args struct {
+	Namespace string
+	ID        string
+	Address   string // containerd's gRPC socket
+	Bundle    string
+	Socket    string // of the server
+	Debug     bool
+	Version   bool
+	Info      bool
+	// Command is "start", "delete", or "" for the server.
+	Command string
+}
+
+// ParseArgs reads flags of the form that Go's flag package takes: one dash or
+// two, the value after "=" or as the next argument, all before the command.
+func ParseArgs(args []string) (*Args, error) {
+	a := new(Args)
+	var unused string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if !strings.HasPrefix(arg, "-") {
+			if a.Command != "" {
+				return nil, fmt.Errorf("two commands: %q and %q", a.Command, arg)
+			}
+			a.Command = arg
+			continue
+		}
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+		if set := a.boolean(name); set != nil {
+			if hasValue && value != "true" && value != "false" {
+				return nil, fmt.Errorf("flag -%s is true or false, not %q", name, value)
+			}
+			*set = value != "false"
+			continue
+		}
+		set := a.text(name, &unused)
+		if set == nil {
+			return nil, fmt.Errorf("flag -%s is not known", name)
+		}
+		if !hasValue {
+			if i++; i == len(args) {
+				return nil, fmt.Errorf("flag -%s needs a value", name)
+			}
+			value = args[i]
+		}
+		*set = value
+	}
+	switch a.Command {
+	case "", "start", "delete":
+		return a, nil
+	}
+	return nil, fmt.Errorf("command %q is not known: use start or delete, or none to serve", a.Command)
+}
+
+func (a *Args) boolean(name string) *bool {
+	switch name {
+	case "debug":
+		return &a.Debug
+	case "v", "version":
+		return &a.Version
+	case "info":
+		return &a.Info
+	}
+	return nil
+}
+
+// text is where a flag's value goes; unused takes those that are of no use here.
+func (a *Args) text(name string, unused *string) *string {
+	switch name {
+	case "namespace":
+		return &a.Namespace
+	case "id":
+		return &a.ID
+	case "address":
+		return &a.Address
+	case "bundle":
+		return &a.Bundle
+	case "socket":
+		return &a.Socket
+	case "publish-binary", "debug-socket":
+		return unused
+	}
+	return nil
+}

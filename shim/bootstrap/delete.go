@@ -1,0 +1,115 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/bundle"
+	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/mounts"
+	"github.com/berth-runtime/berth/shim/options"
+	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+// killed is the status of an init whose end nobody has seen: 128 and SIGKILL.
+const killed = 137
+
+// deleteTimeout is less than containerd's own, after which it kills us.
+const deleteTimeout = 4500 * time.Millisecond
+
+// Engines gives the engine for a container's options.
+type Engines func(o *options.Options, namespace string) (engine.Engine, error)
+
+// Delete removes whatever is left of a container, and of the members of its
+// group when its shim has died, and prints how the container ended. Mostly
+// there is nothing left: containerd calls this after every orderly end too.
+func Delete(a *Args, engines Engines, out io.Writer) error {
+	if a.ID == "" || a.Namespace == "" {
+		return errors.New("delete needs -id and -namespace")
+	}
+	dir, err := a.absolute()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
+	defer cancel()
+
+	members, err := bundle.Members(dir)
+	if err != nil {
+		return err
+	}
+	if alive := cleanSocket(dir); alive {
+		// The shim serves the others of the group as before.
+		members = nil
+	}
+	var errs []error
+	for id, memberDir := range members {
+		if err := remove(ctx, id, memberDir, a.Namespace, engines); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := remove(ctx, a.ID, dir, a.Namespace, engines); err != nil {
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	answer := &wire.DeleteResponse{Pid: uint32(bundle.InitPid(dir)), ExitStatus: killed, ExitedAt: wire.Time(time.Now())}
+	if end, known := bundle.LoadEnd(dir); known {
+		answer = &wire.DeleteResponse{Pid: uint32(end.Pid), ExitStatus: uint32(end.Status), ExitedAt: wire.Time(end.At)}
+	}
+	_, err = out.Write(wire.Marshal(answer))
+	return err
+}
+
+// cleanSocket says whether the shim of a bundle lives, and removes the socket
+// of one that does not.
+func cleanSocket(dir string) (alive bool) {
+	text, err := os.ReadFile(filepath.Join(dir, "address"))
+	if err != nil {
+		return false
+	}
+	path := ttrpc.Path(strings.TrimSpace(string(text)))
+	conn, err := ttrpc.Dial(path)
+	switch {
+	case err == nil:
+		conn.Close()
+		return true
+	case errors.Is(err, unix.ECONNREFUSED):
+		unix.Unlink(path)
+		return false
+	}
+	// EAGAIN: its queue is full, so it is there.
+	return errors.Is(err, unix.EAGAIN)
+}
+
+// remove kills and removes one container, and unmounts its root file system.
+func remove(ctx context.Context, id, dir, namespace string, engines Engines) error {
+	o, err := options.Load(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		o = new(options.Options) // it was never created
+	} else if err != nil {
+		return err
+	}
+	// Both engines keep a folder for each container: without it there is nothing
+	// to be removed, and no engine to be started for it.
+	if _, err := os.Lstat(filepath.Join(o.StateRoot(namespace), id)); !errors.Is(err, os.ErrNotExist) {
+		eng, err := engines(o, namespace)
+		if err != nil {
+			return fmt.Errorf("remove container %s: %w", id, err)
+		}
+		if err := eng.Remove(ctx, id); err != nil {
+			return fmt.Errorf("remove container %s: %w", id, err)
+		}
+	}
+	return mounts.Unmount(filepath.Join(dir, "rootfs"))
+}

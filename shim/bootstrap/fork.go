@@ -1,0 +1,126 @@
+package bootstrap
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// serverProcs bounds the threads that run Go at a time in a server, which waits
+// nearly always.
+const serverProcs = "GOMAXPROCS=2"
+
+// fork leaves a server behind that serves the listener as its descriptor 3. It
+// holds nothing else of ours: containerd waits for the end of our output.
+func fork(a *Args, p *params, listener *os.File) error {
+	if os.Getenv("SCHED_CORE") != "" {
+		// The group's cookie is inherited by the server and by the containers.
+		const forProcessGroup = 2 // PIDTYPE_PGID
+		if err := unix.Prctl(unix.PR_SCHED_CORE, unix.PR_SCHED_CORE_CREATE, 0, forProcessGroup, 0); err != nil {
+			return fmt.Errorf("SCHED_CORE is set: make a core scheduling group: %w", err)
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	self, err := os.Executable()
+	if err != nil {
+		self = "/proc/self/exe"
+	}
+	argv := []string{os.Args[0], "-namespace", a.Namespace, "-id", a.ID, "-address", a.Address, "-socket", listener.Name()}
+	if a.Debug || p.message.LogLevel < 0 {
+		argv = append(argv, "-debug")
+	}
+	fd := null.Fd()
+	pid, err := syscall.ForkExec(self, argv, &syscall.ProcAttr{
+		Env:   serverEnv(p),
+		Files: []uintptr{fd, fd, fd, listener.Fd()},
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("fork the server: %w", err)
+	}
+	if err := place(pid, p.options.ShimCgroup); err != nil {
+		unix.Kill(pid, unix.SIGKILL)
+		return err
+	}
+	return nil
+}
+
+func place(pid int, cgroup string) error {
+	if cgroup != "" {
+		if err := joinCgroup(pid, cgroup); err != nil {
+			return err
+		}
+	}
+	return adjustOOMScore(pid)
+}
+
+// serverEnv is our environment as the server is to have it.
+func serverEnv(p *params) []string {
+	env := make([]string, 0, len(os.Environ())+2)
+	for _, e := range os.Environ() {
+		if strings.HasPrefix(e, "GOMAXPROCS=") || p.message.TTRPCAddress != "" && strings.HasPrefix(e, "TTRPC_ADDRESS=") {
+			continue
+		}
+		env = append(env, e)
+	}
+	if p.message.TTRPCAddress != "" {
+		env = append(env, "TTRPC_ADDRESS="+p.message.TTRPCAddress)
+	}
+	return append(env, serverProcs)
+}
+
+// adjustOOMScore makes the server a better victim than containerd, whose child
+// this process is, by one.
+func adjustOOMScore(pid int) error {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/oom_score_adj")
+	if err != nil {
+		return fmt.Errorf("read containerd's oom score: %w", err)
+	}
+	score, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("read containerd's oom score: %w", err)
+	}
+	path := "/proc/" + strconv.Itoa(pid) + "/oom_score_adj"
+	if err := os.WriteFile(path, []byte(strconv.Itoa(min(score+1, 1000))), 0); err != nil {
+		return fmt.Errorf("set the shim's oom score: %w", err)
+	}
+	return nil
+}
+
+// joinCgroup moves the server into a cgroup that must be there: on version 2 in
+// the one hierarchy, else in each of version 1.
+func joinCgroup(pid int, path string) error {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	joined := 0
+	for line := range strings.Lines(string(text)) {
+		before, after, found := strings.Cut(line, " - ")
+		fields := strings.Fields(before)
+		kind, _, _ := strings.Cut(after, " ")
+		if !found || len(fields) < 5 || kind != "cgroup" && kind != "cgroup2" {
+			continue
+		}
+		procs := filepath.Join(fields[4], path, "cgroup.procs")
+		err := os.WriteFile(procs, []byte(strconv.Itoa(pid)), 0)
+		if err == nil {
+			joined++
+		} else if !os.IsNotExist(err) {
+			return fmt.Errorf("option ShimCgroup: %w", err)
+		}
+	}
+	if joined == 0 {
+		return fmt.Errorf("option ShimCgroup: there is no cgroup %s", path)
+	}
+	return nil
+}

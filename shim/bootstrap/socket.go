@@ -1,0 +1,128 @@
+package bootstrap
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/task"
+	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+const (
+	// socketFolder is where shims have their sockets unless they are told another.
+	socketFolder = "/run/containerd/s"
+	// socketFolderVariable tells another, to containerd before 2.3, which cannot.
+	socketFolderVariable = "BERTH_SHIM_SOCKET_DIR"
+	// longestSocketPath is what struct sockaddr_un has room for, less its zero, and
+	// less one more that containerd keeps.
+	longestSocketPath = 106
+	// answerTimeout is how long a shim that has its socket open may take to say
+	// that it lives.
+	answerTimeout = 2 * time.Second
+)
+
+// socketPath is where the shim of a group listens. The name is the one that
+// runc's shim uses, so that a pod moves over as a whole, whichever came first.
+func socketPath(dir string, a *Args, group string) (string, error) {
+	if dir == "" {
+		dir = os.Getenv(socketFolderVariable)
+	}
+	if dir == "" {
+		dir = socketFolder
+	}
+	sum := sha256.Sum256([]byte(filepath.Join(a.Address, a.Namespace, group)))
+	path := filepath.Join(dir, hex.EncodeToString(sum[:]))
+	if len(path) > longestSocketPath {
+		return "", fmt.Errorf("socket path %s has %d bytes, and may have %d: use a shorter folder", path, len(path), longestSocketPath)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the folder of the shim's socket: %w", err)
+	}
+	return path, nil
+}
+
+func listen(path string) (*os.File, error) {
+	l, err := ttrpc.Listen(path)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, fmt.Errorf("folder of the shim's socket: %w", err)
+	}
+	return l, err
+}
+
+// announce tells the shim at path that a container is coming, so that it does
+// not leave meanwhile. A shim of another make does not know the call, but it
+// answers, which is all that is asked of it.
+func announce(path, id string) error {
+	conn, err := ttrpc.Dial(path)
+	if err != nil {
+		return err
+	}
+	client := ttrpc.NewClient(conn)
+	defer client.Close()
+	err = client.Call(task.OwnService, task.ExpectMethod, nil, answerTimeout, &wire.ConnectRequest{ID: id}, &wire.ConnectResponse{})
+	if ttrpc.CodeOf(err) == ttrpc.Unimplemented {
+		return nil
+	}
+	return err
+}
+
+// lockFolder keeps apart those who take a socket's file away. A file that is
+// there can then only be replaced by who holds the lock.
+func lockFolder(path string) (unlock func(), err error) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		dir.Close()
+		return nil, &os.PathError{Op: "lock", Path: dir.Name(), Err: err}
+	}
+	return func() { dir.Close() }, nil
+}
+
+// removeDead removes the socket of a shim that is dead or about to leave,
+// unless another start has replaced it meanwhile.
+func removeDead(path, id string) error {
+	unlock, err := lockFolder(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = announce(path, id)
+	switch {
+	case err == nil, errors.Is(err, unix.ENOENT):
+		return nil
+	case errors.Is(err, unix.ECONNREFUSED), ttrpc.CodeOf(err) == ttrpc.Unavailable:
+		if err := unix.Unlink(path); err != nil && err != unix.ENOENT {
+			return &os.PathError{Op: "unlink", Path: path, Err: err}
+		}
+		return nil
+	}
+	return fmt.Errorf("shim at %s does not answer: %w", path, err)
+}
+
+// RemoveSocket removes the socket that the server of this process listens on,
+// and not one that has taken its place.
+func RemoveSocket(path string, own *unix.Stat_t) error {
+	unlock, err := lockFolder(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var now unix.Stat_t
+	if err := unix.Lstat(path, &now); err != nil || now.Ino != own.Ino || now.Dev != own.Dev {
+		return nil
+	}
+	return unix.Unlink(path)
+}

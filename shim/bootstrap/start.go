@@ -1,0 +1,135 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/bundle"
+	"github.com/berth-runtime/berth/shim/options"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+// groupingVariable sets the grouping of containers whose options do not.
+const groupingVariable = "BERTH_SHIM_GROUPING"
+
+// wholeNamespace is the group of all containers of a namespace. No container
+// can have it for an id.
+const wholeNamespace = "@namespace"
+
+// Start makes the shim of a container, or finds the one of its group, and
+// prints its address.
+func Start(a *Args, in io.Reader, out io.Writer) error {
+	if a.ID == "" || a.Namespace == "" {
+		return errors.New("start needs -id and -namespace")
+	}
+	input, err := readStdin(in)
+	if err != nil {
+		return err
+	}
+	p, err := parseParams(input, a)
+	if err != nil {
+		return err
+	}
+	group, err := groupOf(a, p.options)
+	if err != nil {
+		return err
+	}
+	path, err := socketPath(p.socketDir, a, group)
+	if err != nil {
+		return err
+	}
+	if err := listenOrJoin(a, p, path); err != nil {
+		return err
+	}
+	address := "unix://" + path
+	// containerd 1.6 and 1.7 find the shim by this file when they restart, and
+	// delete uses it, whichever version there is.
+	if err := writeWhole("address", []byte(address)); err != nil {
+		return err
+	}
+	answer := []byte(address)
+	if p.modern {
+		answer = wire.Marshal(&wire.BootstrapResult{Version: 3, Address: address, Protocol: "ttrpc"})
+	}
+	_, err = out.Write(answer)
+	return err
+}
+
+func groupOf(a *Args, o *options.Options) (string, error) {
+	grouping := o.Grouping
+	if grouping == "" {
+		grouping = os.Getenv(groupingVariable)
+	}
+	switch grouping {
+	case options.PerContainer:
+		return a.ID, nil
+	case options.PerNamespace:
+		return wholeNamespace, nil
+	case options.PerPod, "":
+	default:
+		return "", fmt.Errorf("%s is %q: use %q, %q or %q", groupingVariable, grouping, options.PerContainer, options.PerPod, options.PerNamespace)
+	}
+	config, err := bundle.ReadConfig(".")
+	switch {
+	case errors.Is(err, os.ErrNotExist): // a sandbox without a spec
+		return a.ID, nil
+	case err != nil:
+		return "", err
+	case config.Group != "":
+		return config.Group, nil
+	}
+	return a.ID, nil
+}
+
+// listenOrJoin leaves a server at path that knows that the container is coming.
+func listenOrJoin(a *Args, p *params, path string) error {
+	for attempt := 0; ; attempt++ {
+		listener, err := listen(path)
+		if err == nil {
+			defer listener.Close()
+			if err := fork(a, p, listener); err != nil {
+				unix.Unlink(path)
+				return err
+			}
+			return nil
+		}
+		if !errors.Is(err, unix.EADDRINUSE) {
+			return err
+		}
+		if err = announce(path, a.ID); err == nil {
+			return nil
+		}
+		if attempt == 2 {
+			return fmt.Errorf("shim at %s does not answer: %w", path, err)
+		}
+		if err := removeDead(path, a.ID); err != nil {
+			return err
+		}
+	}
+}
+
+// writeWhole writes a file in the current folder so that a reader never sees
+// a part of it.
+func writeWhole(name string, content []byte) error {
+	temporary := "." + name
+	if err := os.WriteFile(temporary, content, 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, name); err != nil {
+		return err
+	}
+	return nil
+}
+
+// absolute is where the bundle of a command line is.
+func (a *Args) absolute() (string, error) {
+	if a.Bundle == "" {
+		return os.Getwd()
+	}
+	return filepath.Abs(a.Bundle)
+}

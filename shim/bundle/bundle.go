@@ -1,0 +1,177 @@
+// Package bundle reads from an OCI bundle what the shim itself acts on, and
+// keeps the shim's notes in it: which other bundles are of its group, and how
+// the container's init ended.
+//
+// The notes are for the delete that runs after a shim has died, which finds
+// nothing else. Only files in the bundles that it is given are touched.
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-runtime/berth/internal/json"
+)
+
+// Annotations that group containers, the first before the second.
+const (
+	groupAnnotation   = "io.containerd.runc.v2.group"
+	sandboxAnnotation = "io.kubernetes.cri.sandbox-id"
+)
+
+// Config is the part of config.json that matters to a shim.
+type Config struct {
+	// Group is what the annotations name as the container's group, or "".
+	Group string
+	// SharedPid says that the container has no pid namespace of its own, so that
+	// the end of its init does not end the rest of it.
+	SharedPid bool
+}
+
+// ReadConfig reads config.json of a bundle. A bundle without one, as a sandbox
+// may have, gives an error that wraps os.ErrNotExist.
+func ReadConfig(dir string) (*Config, error) {
+	path := filepath.Join(dir, "config.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{SharedPid: true}
+	sandbox := ""
+	d := json.NewDecoder(text)
+	for d.Object(); d.Next(); {
+		switch d.Key() {
+		case "annotations":
+			if d.Null() {
+				continue
+			}
+			for d.Object(); d.Next(); {
+				switch d.Key() {
+				case groupAnnotation:
+					c.Group = d.String()
+				case sandboxAnnotation:
+					sandbox = d.String()
+				}
+			}
+		case "linux":
+			if d.Null() {
+				continue
+			}
+			for d.Object(); d.Next(); {
+				if d.Key() == "namespaces" && !d.Null() {
+					for d.Array(); d.Next(); {
+						if ownPid(d) {
+							c.SharedPid = false
+						}
+					}
+				}
+			}
+		}
+	}
+	if err := d.Close(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if c.Group == "" {
+		c.Group = sandbox
+	}
+	return c, nil
+}
+
+// ownPid says whether an entry of namespaces is a new pid namespace.
+func ownPid(d *json.Decoder) bool {
+	var kind, path string
+	for d.Object(); d.Next(); {
+		switch d.Key() {
+		case "type":
+			kind = d.String()
+		case "path":
+			path = d.String()
+		}
+	}
+	return kind == "pid" && path == ""
+}
+
+// members is the folder in a group leader's bundle that has a file for each
+// other container of its group, with the path of that one's bundle in it.
+const members = "shim-members"
+
+// AddMember notes in the leader's bundle that a container is of its group.
+func AddMember(leader, id, dir string) error {
+	folder := filepath.Join(leader, members)
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, id), []byte(dir), 0o600)
+}
+
+// RemoveMember takes back AddMember.
+func RemoveMember(leader, id string) {
+	os.Remove(filepath.Join(leader, members, id))
+}
+
+// Members are the other containers of a leader's group, by id.
+func Members(leader string) (map[string]string, error) {
+	entries, err := os.ReadDir(filepath.Join(leader, members))
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	found := make(map[string]string, len(entries))
+	for _, e := range entries {
+		dir, err := os.ReadFile(filepath.Join(leader, members, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		found[e.Name()] = string(dir)
+	}
+	return found, nil
+}
+
+// End is how a container's init ended.
+type End struct {
+	Pid, Status int
+	At          time.Time
+}
+
+const endFile = "init.exit"
+
+// SaveEnd notes the end of the init.
+func SaveEnd(dir string, e End) error {
+	text := fmt.Sprintf("%d %d %d", e.Pid, e.Status, e.At.UnixNano())
+	return os.WriteFile(filepath.Join(dir, endFile), []byte(text), 0o600)
+}
+
+// LoadEnd gives what SaveEnd noted.
+func LoadEnd(dir string) (End, bool) {
+	text, err := os.ReadFile(filepath.Join(dir, endFile))
+	if err != nil {
+		return End{}, false
+	}
+	var e End
+	var nanos int64
+	if n, err := fmt.Sscanf(string(text), "%d %d %d", &e.Pid, &e.Status, &nanos); n != 3 || err != nil {
+		return End{}, false
+	}
+	e.At = time.Unix(0, nanos)
+	return e, true
+}
+
+// InitPid is the pid that the engine wrote when it made the container, or 0.
+func InitPid(dir string) int {
+	text, err := os.ReadFile(filepath.Join(dir, "init.pid"))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}

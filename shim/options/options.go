@@ -1,0 +1,174 @@
+// Package options reads what a client may configure a container's shim with:
+// the options of runc's shim, the table that containerd's CRI passes on for any
+// other runtime name, and this shim's own.
+//
+// It also keeps them in a bundle, for the delete that comes after a crash. It
+// reads and writes the files it is told to and nothing else.
+package options
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+// Groupings: how many containers share a shim.
+const (
+	PerContainer = "container"
+	PerPod       = "pod"
+	PerNamespace = "namespace"
+)
+
+// Options are the options of a container, whichever way they came.
+type Options struct {
+	wire.RuncOptions
+	Grouping string
+}
+
+// Parse reads options of any type that is understood; nil are the defaults.
+func Parse(any *wire.Any) (*Options, error) {
+	o := new(Options)
+	if any == nil || any.TypeURL == "" && len(any.Value) == 0 {
+		return o, nil
+	}
+	var err error
+	switch typeName(any.TypeURL) {
+	case wire.RuncOptionsURL:
+		err = wire.Unmarshal(any.Value, &o.RuncOptions)
+	case wire.BerthOptionsURL:
+		var own wire.BerthOptions
+		if err = wire.Unmarshal(any.Value, &own); err == nil {
+			o.Grouping = own.Grouping
+			if own.Runc != nil {
+				o.RuncOptions = *own.Runc
+			}
+		}
+	case wire.RuntimeOptionsURL:
+		var table wire.RuntimeOptions
+		if err = wire.Unmarshal(any.Value, &table); err == nil {
+			err = o.readTable(&table)
+		}
+	default:
+		return nil, fmt.Errorf("runtime options of type %q are not understood: use %s, %s or %s",
+			any.TypeURL, wire.RuncOptionsURL, wire.BerthOptionsURL, wire.RuntimeOptionsURL)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("runtime options of type %s: %w", any.TypeURL, err)
+	}
+	switch o.Grouping {
+	case "", PerContainer, PerPod, PerNamespace:
+	default:
+		return nil, fmt.Errorf("option Grouping is %q: use %q, %q or %q", o.Grouping, PerContainer, PerPod, PerNamespace)
+	}
+	return o, nil
+}
+
+// typeName is a type URL without the host that some clients put before it.
+func typeName(url string) string {
+	return filepath.Base(url)
+}
+
+func (o *Options) readTable(table *wire.RuntimeOptions) error {
+	body := table.ConfigBody
+	if table.ConfigPath != "" {
+		var err error
+		if body, err = os.ReadFile(table.ConfigPath); err != nil {
+			return fmt.Errorf("config_path: %w", err)
+		}
+	}
+	return parseTable(string(body), o.set)
+}
+
+// set sets the option that a table's key names.
+func (o *Options) set(key string, v value) error {
+	switch key {
+	case "NoPivotRoot":
+		return v.bool(&o.NoPivotRoot)
+	case "NoNewKeyring":
+		return v.bool(&o.NoNewKeyring)
+	case "ShimCgroup":
+		return v.string(&o.ShimCgroup)
+	case "IoUid":
+		return v.uint32(&o.IoUID)
+	case "IoGid":
+		return v.uint32(&o.IoGID)
+	case "BinaryName":
+		return v.string(&o.BinaryName)
+	case "Root":
+		return v.string(&o.Root)
+	case "SystemdCgroup":
+		return v.bool(&o.SystemdCgroup)
+	case "CriuImagePath":
+		return v.string(&o.CriuImagePath)
+	case "CriuWorkPath":
+		return v.string(&o.CriuWorkPath)
+	case "Grouping":
+		return v.string(&o.Grouping)
+	case "TypeUrl", "ConfigPath", "ConfigBody", "CriuPath", "TaskApiAddress", "TaskApiVersion":
+		// CRI's own, or of no effect any more, and in tables that are in use.
+		return nil
+	}
+	return fmt.Errorf("option %q is not known", key)
+}
+
+// Root is where an engine keeps the containers of a namespace.
+func (o *Options) StateRoot(namespace string) string {
+	root := o.Root
+	switch {
+	case root != "":
+	case o.BinaryName != "":
+		root = "/run/containerd/runc"
+	default:
+		root = "/run/containerd/berth"
+	}
+	return filepath.Join(root, namespace)
+}
+
+// file is where a bundle keeps its options. runc's shim has one of that name.
+const file = "options.json"
+
+// Save writes what a later delete needs into a bundle.
+func (o *Options) Save(bundle string) error {
+	b := []byte(`{"binary_name":`)
+	b = json.AppendString(b, o.BinaryName)
+	b = json.AppendString(append(b, `,"root":`...), o.Root)
+	b = append(b, `,"systemd_cgroup":`...)
+	if o.SystemdCgroup {
+		b = append(b, "true}"...)
+	} else {
+		b = append(b, "false}"...)
+	}
+	if err := os.WriteFile(filepath.Join(bundle, file), b, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(bundle, "runtime"), []byte(o.BinaryName), 0o600)
+}
+
+// Load reads what Save wrote; of a bundle without it, the error wraps
+// os.ErrNotExist.
+func Load(bundle string) (*Options, error) {
+	path := filepath.Join(bundle, file)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	o := new(Options)
+	d := json.NewDecoder(text)
+	for d.Object(); d.Next(); {
+		switch d.Key() {
+		case "binary_name":
+			o.BinaryName = d.String()
+		case "root":
+			o.Root = d.String()
+		case "systemd_cgroup":
+			o.SystemdCgroup = d.Bool()
+		}
+	}
+	if err := d.Close(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return o, nil
+}

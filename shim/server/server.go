@@ -1,0 +1,135 @@
+// Package server is the shim's long-lived process: it ties the reaper, the
+// task and sandbox services, the publisher and the signals together, and serves
+// the socket that start has left to it.
+//
+// It runs with the first container's bundle as its current folder, which may be
+// gone any time, and writes its log into the FIFO there.
+package server
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/bootstrap"
+	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/events"
+	"github.com/berth-runtime/berth/shim/options"
+	"github.com/berth-runtime/berth/shim/reaper"
+	"github.com/berth-runtime/berth/shim/task"
+	"github.com/berth-runtime/berth/shim/ttrpc"
+)
+
+const (
+	// listenerFD is where start leaves the listening socket.
+	listenerFD = 3
+	// flushLimit is how long the last events may take at the end. containerd has
+	// its answer by then, and does not wait.
+	flushLimit = 5 * time.Second
+	// idlePause is how long nothing must happen until memory goes back to the
+	// system.
+	idlePause = 2 * time.Second
+)
+
+// Config is what a server is made of besides its command line.
+type Config struct {
+	Version string
+	// Engine makes the engine for a container's options.
+	Engine func(*options.Options, string, *reaper.Reaper) (engine.Engine, error)
+}
+
+// Run serves until the shim is shut down or told to leave.
+func Run(a *bootstrap.Args, config Config) error {
+	logger := newLogger(a)
+	// A few hundred kilobytes live: with the usual 100 the heap would grow to 4 MiB.
+	debug.SetGCPercent(40)
+	// The log is a FIFO that loses its reader when containerd restarts, and the
+	// runtime takes a SIGPIPE on descriptor 2 for deadly unless it is ignored.
+	signal.Ignore(unix.SIGPIPE)
+
+	var own unix.Stat_t
+	if err := unix.Stat(a.Socket, &own); err != nil {
+		return fmt.Errorf("find the shim's own socket: %w", err)
+	}
+	r, err := reaper.Start()
+	if err != nil {
+		return err
+	}
+	if err := unix.SetNonblock(listenerFD, true); err != nil {
+		return fmt.Errorf("descriptor %d is not a listening socket: %w", listenerFD, err)
+	}
+	unix.CloseOnExec(listenerFD)
+	listener := os.NewFile(listenerFD, a.Socket)
+
+	publisher := events.New(os.Getenv("TTRPC_ADDRESS"), a.Namespace, logger.warn)
+	server := ttrpc.NewServer(logger.warn)
+	engines := newEngineCache(a.Namespace, r, config)
+	leave := sync.OnceFunc(func() {
+		if err := bootstrap.RemoveSocket(a.Socket, &own); err != nil {
+			logger.warn("remove the socket: " + err.Error())
+		}
+		server.Close()
+	})
+	service := task.New(task.Config{
+		Namespace: a.Namespace, Version: config.Version, Reaper: r, Publish: publisher.Publish,
+		Engine: engines.get, Log: logger.warn, Shutdown: leave,
+	})
+	service.Register(server)
+	idle := time.AfterFunc(idlePause, debug.FreeOSMemory)
+	server.OnCall(func() { idle.Reset(idlePause) })
+	handleSignals(logger, leave)
+
+	err = server.Serve(listener)
+	publisher.Close(flushLimit)
+	return err
+}
+
+// handleSignals leaves without harm to the containers when told to, and says
+// what every goroutine does on SIGUSR1.
+func handleSignals(logger *logger, leave func()) {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGUSR1)
+	go func() {
+		for s := range signals {
+			if s == unix.SIGUSR1 {
+				buf := make([]byte, 1<<20)
+				logger.info("stacks:\n" + string(buf[:runtime.Stack(buf, true)]))
+				continue
+			}
+			leave()
+		}
+	}()
+}
+
+// engineCache keeps one engine for all containers with the same options.
+type engineCache struct {
+	namespace string
+	reaper    *reaper.Reaper
+	config    Config
+
+	mu      sync.Mutex
+	engines map[options.Options]engine.Engine
+}
+
+func newEngineCache(namespace string, r *reaper.Reaper, config Config) *engineCache {
+	return &engineCache{namespace: namespace, reaper: r, config: config, engines: make(map[options.Options]engine.Engine)}
+}
+
+func (c *engineCache) get(o *options.Options) (engine.Engine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.engines[*o]; e != nil {
+		return e, nil
+	}
+	e, err := c.config.Engine(o, c.namespace, c.reaper)
+	if err == nil {
+		c.engines[*o] = e
+	}
+	return e, err
+}

@@ -1,0 +1,203 @@
+package task
+
+import (
+	"context"
+	"sync"
+	"syscall"
+
+	"github.com/berth-runtime/berth/shim/bundle"
+	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/options"
+	"github.com/berth-runtime/berth/shim/reaper"
+	"github.com/berth-runtime/berth/shim/stdio"
+	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+// container is a container of this shim.
+type container struct {
+	service *Service
+	id      string
+	bundle  string
+	options *options.Options
+	config  *bundle.Config
+	engine  engine.Engine
+	leader  string // bundle of the leader of its group, when that is another
+
+	// made is set, under the service's lock, when Create has succeeded.
+	made bool
+
+	// change keeps the calls apart that change the container as a whole.
+	change sync.Mutex
+	// restore is what the container comes from, until it is started.
+	restore *engine.Restore
+
+	mu     sync.Mutex // guards what follows, and the processes
+	handle engine.Container
+	init   *process
+	execs  map[string]*process
+	pausing,
+	paused bool
+	stopOOM  func()
+	lastType string // what the cgroup said last
+	lastStat []byte
+}
+
+// state is where a process is in its life.
+type state int
+
+const (
+	created state = iota
+	starting
+	running
+	stopped
+)
+
+// process is the init of a container, or an exec. The container's lock guards it.
+type process struct {
+	container *container
+	execID    string // "" for the init
+	config    stdio.Config
+	spec      []byte // of an exec
+
+	// start keeps Start and Delete of an exec apart.
+	start sync.Mutex
+
+	state state
+	pid   int
+	child *reaper.Child
+	io    *stdio.IO
+	// ended says that the process has ended, as exit tells, though that may not
+	// have been published yet; done is closed when it has been.
+	ended bool
+	exit  reaper.Exit
+	done  chan struct{}
+	// settled says that what the end of an init brings with it has been done.
+	settled bool
+}
+
+func (c *container) newProcess(execID string, config stdio.Config) *process {
+	config.ID, config.Namespace = c.id, c.service.Namespace
+	config.UID, config.GID = int(c.options.IoUID), int(c.options.IoGID)
+	return &process{container: c, execID: execID, config: config, done: make(chan struct{})}
+}
+
+func (c *container) process(execID string) (*process, error) {
+	if execID == "" {
+		return c.init, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.execs[execID]
+	if p == nil {
+		return nil, failf(ttrpc.NotFound, "exec %q of container %q is not known to this shim", execID, c.id)
+	}
+	return p, nil
+}
+
+// liveExecs counts the execs whose exit has yet to be published.
+func (c *container) liveExecs() int {
+	n := 0
+	for _, p := range c.execs {
+		if p.state == starting || p.state == running {
+			n++
+		}
+	}
+	return n
+}
+
+// adopt takes over a process that the engine has just made.
+func (p *process) adopt(made *engine.Process) error {
+	child, err := p.container.service.Reaper.Adopt(made.Pid, p.onExit)
+	if err != nil {
+		if made.Console != nil {
+			made.Console.Close()
+		}
+		return err
+	}
+	p.container.mu.Lock()
+	p.pid, p.child = made.Pid, child
+	p.container.mu.Unlock()
+	p.io.Started(made.Console)
+	return nil
+}
+
+// onExit is told by the reaper that the process has ended.
+func (p *process) onExit(e reaper.Exit) {
+	c := p.container
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.ended, p.exit = true, e
+	if p.execID == "" {
+		// What is left may have to be killed first, which takes a call of the engine.
+		go c.initEnded()
+		return
+	}
+	c.settle(p)
+}
+
+// initEnded prepares the container for the exit of its init to be published.
+func (c *container) initEnded() {
+	ctx := context.Background()
+	c.mu.Lock()
+	handle, paused, exit := c.handle, c.paused || c.pausing, c.init.exit
+	c.mu.Unlock()
+	if handle != nil {
+		if c.config.SharedPid {
+			// Nothing else ends the rest of the container.
+			handle.Kill(ctx, syscall.SIGKILL, true)
+		}
+		if paused {
+			// The rest has been sent its SIGKILL, and is frozen.
+			handle.Resume(ctx)
+		}
+		if exit.Status == 128+int(syscall.SIGKILL) {
+			// Whether it was for want of memory is asked after the exit, and the cgroup
+			// may be gone by then, with a unit of systemd's.
+			c.readStats(handle)
+		}
+	}
+	if err := bundle.SaveEnd(c.bundle, bundle.End{Pid: exit.Pid, Status: exit.Status, At: exit.At}); err != nil {
+		c.service.Log("note the exit of " + c.id + ": " + err.Error())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.init.settled = true
+	c.settle(c.init)
+}
+
+// settle publishes the exit of a process, once it may be: not while it is still
+// starting, for the start comes first, and for the init not while an exec's exit
+// is still to come. The container's lock must be held.
+func (c *container) settle(p *process) {
+	if !p.ended || p.state == starting || p.state == stopped {
+		return
+	}
+	if p.execID == "" && (!p.settled || c.liveExecs() > 0) {
+		return
+	}
+	p.state = stopped
+	if p.execID == "" {
+		c.paused, c.pausing = false, false
+		if c.stopOOM != nil {
+			go c.stopOOM()
+			c.stopOOM = nil
+		}
+	}
+	c.service.Publish(&wire.TaskExit{
+		ContainerID: c.id, ID: p.eventID(), Pid: uint32(p.pid),
+		ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
+	})
+	close(p.done)
+	if p.execID != "" {
+		c.settle(c.init)
+	}
+}
+
+// eventID is how a process is called in events.
+func (p *process) eventID() string {
+	if p.execID == "" {
+		return p.container.id
+	}
+	return p.execID
+}

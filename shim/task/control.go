@@ -1,0 +1,150 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+func (s *Service) kill(ctx context.Context, r *wire.KillRequest) (wire.Message, error) {
+	c, p, err := s.findProcess(r.ID, r.ExecID)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	at, ended, child, handle, paused := p.state, p.ended, p.child, c.handle, c.paused || c.pausing
+	c.mu.Unlock()
+	if at == stopped || ended {
+		return nil, failf(ttrpc.NotFound, "process %q of container %q has ended already", p.eventID(), c.id)
+	}
+	if child == nil {
+		return nil, failf(ttrpc.FailedPrecondition, "process %q of container %q is not started", p.eventID(), c.id)
+	}
+	signal := syscall.Signal(r.Signal)
+	if p.execID != "" && !r.All {
+		if err := child.Signal(signal); errors.Is(err, unix.ESRCH) {
+			return nil, failf(ttrpc.NotFound, "process %q of container %q has ended already", p.eventID(), c.id)
+		} else if err != nil {
+			return nil, failf(ttrpc.InvalidArgument, "signal %d to process %q of container %q: %w", r.Signal, p.eventID(), c.id, err)
+		}
+		return &wire.Empty{}, nil
+	}
+	if err := handle.Kill(ctx, signal, r.All); err != nil {
+		return nil, err
+	}
+	if paused && signal == unix.SIGKILL {
+		// The freezer of cgroup v1 keeps even this signal from being delivered.
+		handle.Resume(ctx)
+	}
+	return &wire.Empty{}, nil
+}
+
+func (s *Service) pause(ctx context.Context, r *wire.PauseRequest) (wire.Message, error) {
+	c, err := s.find(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.change.Lock()
+	defer c.change.Unlock()
+	c.mu.Lock()
+	if c.init.state != running || c.init.ended || c.paused {
+		defer c.mu.Unlock()
+		return nil, failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be paused", c.id, c.init.status())
+	}
+	c.pausing = true
+	c.mu.Unlock()
+	err = c.handle.Pause(context.WithoutCancel(ctx))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pausing = false
+	if err != nil {
+		return nil, err
+	}
+	if c.init.state == running {
+		c.paused = true
+		s.Publish(&wire.TaskPaused{ContainerID: c.id})
+	}
+	return &wire.Empty{}, nil
+}
+
+func (s *Service) resume(ctx context.Context, r *wire.ResumeRequest) (wire.Message, error) {
+	c, err := s.find(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.change.Lock()
+	defer c.change.Unlock()
+	c.mu.Lock()
+	if !c.paused {
+		defer c.mu.Unlock()
+		return nil, failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be resumed", c.id, c.init.status())
+	}
+	c.mu.Unlock()
+	if err := c.handle.Resume(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused {
+		c.paused = false
+		s.Publish(&wire.TaskResumed{ContainerID: c.id})
+	}
+	return &wire.Empty{}, nil
+}
+
+func (s *Service) update(ctx context.Context, r *wire.UpdateTaskRequest) (wire.Message, error) {
+	c, err := s.find(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if r.Resources == nil {
+		return nil, failf(ttrpc.InvalidArgument, "update of container %q has no resources", c.id)
+	}
+	c.change.Lock()
+	defer c.change.Unlock()
+	c.mu.Lock()
+	ended, handle, now := c.init.ended, c.handle, c.init.status()
+	c.mu.Unlock()
+	if ended || handle == nil {
+		return nil, failf(ttrpc.FailedPrecondition, "container %q has no cgroup to update: it is %s", c.id, now)
+	}
+	if err := handle.Update(context.WithoutCancel(ctx), r.Resources.Value); err != nil {
+		return nil, err
+	}
+	return &wire.Empty{}, nil
+}
+
+func (s *Service) resizePty(_ context.Context, r *wire.ResizePtyRequest) (wire.Message, error) {
+	c, p, err := s.findProcess(r.ID, r.ExecID)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	io := p.io
+	c.mu.Unlock()
+	if io != nil {
+		if err := io.Resize(r.Width, r.Height); err != nil {
+			return nil, err
+		}
+	}
+	return &wire.Empty{}, nil
+}
+
+func (s *Service) closeIO(_ context.Context, r *wire.CloseIORequest) (wire.Message, error) {
+	c, p, err := s.findProcess(r.ID, r.ExecID)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	io := p.io
+	c.mu.Unlock()
+	if io != nil && r.Stdin {
+		io.CloseStdin()
+	}
+	return &wire.Empty{}, nil
+}

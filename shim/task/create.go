@@ -1,0 +1,184 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-runtime/berth/shim/bundle"
+	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/mounts"
+	"github.com/berth-runtime/berth/shim/options"
+	"github.com/berth-runtime/berth/shim/stdio"
+	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.Message, error) {
+	if r.ID == "" || r.Bundle == "" {
+		return nil, failf(ttrpc.InvalidArgument, "create needs an id and a bundle")
+	}
+	o, err := options.Parse(r.Options)
+	if err != nil {
+		return nil, failf(ttrpc.InvalidArgument, "%w", err)
+	}
+	config, err := bundle.ReadConfig(r.Bundle)
+	if err != nil {
+		return nil, failf(ttrpc.InvalidArgument, "%w", err)
+	}
+	eng, err := s.Engine(o)
+	if err != nil {
+		return nil, failf(ttrpc.InvalidArgument, "%w", err)
+	}
+	c := &container{service: s, id: r.ID, bundle: r.Bundle, options: o, config: config, engine: eng, execs: make(map[string]*process)}
+	c.init = c.newProcess("", stdio.Config{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal})
+	if r.Checkpoint != "" {
+		c.restore = &engine.Restore{Image: r.Checkpoint, Parent: r.ParentCheckpoint, Work: o.CriuWorkPath}
+	}
+	if err := s.reserve(c); err != nil {
+		return nil, err
+	}
+	if err := c.make(ctx, r); err != nil {
+		s.forget(c)
+		return nil, err
+	}
+	pid := c.published(r)
+	s.mu.Lock()
+	c.made = true
+	s.mu.Unlock()
+	return &wire.CreateTaskResponse{Pid: pid}, nil
+}
+
+// published tells of the container's creation, and of its end if that has come.
+func (c *container) published(r *wire.CreateTaskRequest) (pid uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pid = uint32(c.init.pid)
+	c.service.Publish(&wire.TaskCreate{
+		ContainerID: r.ID, Bundle: r.Bundle, Rootfs: r.Rootfs, Checkpoint: r.Checkpoint, Pid: pid,
+		IO: &wire.TaskIO{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal},
+	})
+	c.init.state = created
+	c.settle(c.init) // it may have been killed already
+	return pid
+}
+
+// reserve takes the id, and finds the leader of the container's group.
+func (s *Service) reserve(c *container) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.expected, c.id)
+	if s.closing {
+		return failf(ttrpc.Unavailable, "the shim is about to leave")
+	}
+	if s.containers[c.id] != nil {
+		return failf(ttrpc.AlreadyExists, "container %q exists already", c.id)
+	}
+	s.containers[c.id] = c
+	if leader := s.containers[c.config.Group]; leader != nil && leader != c {
+		c.leader = leader.bundle
+	}
+	return nil
+}
+
+func (s *Service) forget(c *container) {
+	s.mu.Lock()
+	delete(s.containers, c.id)
+	s.mu.Unlock()
+	if c.leader != "" {
+		bundle.RemoveMember(c.leader, c.id)
+	}
+	s.leaveIfDone()
+}
+
+// make mounts, opens the stdio and has the engine make the container. What it
+// did is undone when something fails.
+func (c *container) make(ctx context.Context, r *wire.CreateTaskRequest) (err error) {
+	// From here on a delete that runs after a crash finds what it needs.
+	if err := c.options.Save(c.bundle); err != nil {
+		return failf(ttrpc.Unknown, "note the options in the bundle: %w", err)
+	}
+	if c.leader != "" {
+		if err := bundle.AddMember(c.leader, c.id, c.bundle); err != nil {
+			return failf(ttrpc.Unknown, "note the container in the bundle of its group: %w", err)
+		}
+	}
+	rootfs := filepath.Join(c.bundle, "rootfs")
+	if len(r.Rootfs) > 0 {
+		if err := os.Mkdir(rootfs, 0o711); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		if err := mounts.Mount(rootfs, r.Rootfs, c.service.Reaper); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err != nil && len(r.Rootfs) > 0 {
+			err = errors.Join(err, mounts.Unmount(rootfs))
+		}
+	}()
+	c.init.state = starting // hold back its exit
+	if c.init.io, err = c.openIO(ctx, c.init.config); err != nil {
+		return err
+	}
+	if c.restore != nil {
+		return nil
+	}
+	if err := c.makeInit(context.WithoutCancel(ctx)); err != nil {
+		c.init.io.Close()
+		return err
+	}
+	return nil
+}
+
+func (c *container) openIO(ctx context.Context, config stdio.Config) (*stdio.IO, error) {
+	io, err := stdio.Open(ctx, config, c.service.Reaper, c.service.Log)
+	if err != nil {
+		return nil, failf(ttrpc.InvalidArgument, "%w", err)
+	}
+	return io, nil
+}
+
+// makeInit has the engine make, or restore, the container.
+func (c *container) makeInit(ctx context.Context) error {
+	defer c.service.Reaper.Hold()()
+	spec := &engine.Create{
+		ID: c.id, Bundle: c.bundle, Stdio: c.init.io.Child(),
+		NoPivotRoot: c.options.NoPivotRoot, NoNewKeyring: c.options.NoNewKeyring,
+	}
+	var handle engine.Container
+	var made *engine.Process
+	var err error
+	if c.restore != nil {
+		handle, made, err = c.engine.Restore(ctx, spec, c.restore)
+	} else {
+		handle, made, err = c.engine.Create(ctx, spec)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.init.adopt(made); err != nil {
+		return errors.Join(err, handle.Delete(ctx, true))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handle = handle
+	c.watchOOM()
+	return nil
+}
+
+// watchOOM reports kills for want of memory. That it cannot be watched, for the
+// container has no memory cgroup, is not worth failing for.
+func (c *container) watchOOM() {
+	group := c.handle.Cgroup()
+	if group == nil {
+		return
+	}
+	stop, err := group.WatchOOM(func() { c.service.Publish(&wire.TaskOOM{ContainerID: c.id}) })
+	if err != nil {
+		c.service.Log("watch " + c.id + " for want of memory: " + err.Error())
+		return
+	}
+	c.stopOOM = stop
+}

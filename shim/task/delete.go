@@ -1,0 +1,121 @@
+package task
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-runtime/berth/shim/mounts"
+	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+func (s *Service) delete(ctx context.Context, r *wire.DeleteRequest) (wire.Message, error) {
+	c, p, err := s.findProcess(r.ID, r.ExecID)
+	if err != nil {
+		return nil, err
+	}
+	// A client that has gone away must not leave half of a container behind.
+	ctx = context.WithoutCancel(ctx)
+	if p.execID != "" {
+		err = c.deleteExec(p)
+	} else {
+		err = c.deleteInit(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &wire.DeleteResponse{Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At)}, nil
+}
+
+func (c *container) deleteInit(ctx context.Context) error {
+	c.change.Lock()
+	defer c.change.Unlock()
+	p := c.init
+	c.mu.Lock()
+	before, ended, gone := p.state, p.ended, p.child == nil
+	c.mu.Unlock()
+	if _, err := c.service.find(c.id); err != nil {
+		return err // deleted while this waited
+	}
+	switch {
+	case before == running && !ended || before == starting:
+		return failf(ttrpc.FailedPrecondition, "container %q is running: it must be stopped before it is deleted", c.id)
+	case before == running:
+		<-p.done // its exit is about to be published
+	case before == created && !gone:
+		// Never started: its init is killed by the deletion.
+		release := c.service.Reaper.Hold()
+		err := c.handle.Delete(ctx, true)
+		release()
+		if err != nil {
+			return err
+		}
+		<-p.done
+	}
+	p.io.Drain()
+	if c.handle != nil {
+		release := c.service.Reaper.Hold() // hooks
+		err := c.handle.Delete(ctx, false)
+		release()
+		if err != nil {
+			return err
+		}
+	}
+	if err := mounts.Unmount(filepath.Join(c.bundle, "rootfs")); err != nil {
+		return err
+	}
+	p.io.Close()
+	c.closeExecs()
+	c.mu.Lock()
+	if c.stopOOM != nil { // it never ran
+		go c.stopOOM()
+		c.stopOOM = nil
+	}
+	c.service.Publish(&wire.TaskDelete{
+		ContainerID: c.id, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
+	})
+	c.mu.Unlock()
+	c.service.forget(c)
+	return nil
+}
+
+// closeExecs lets go of execs that no client has deleted.
+func (c *container) closeExecs() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.execs {
+		if p.io != nil {
+			p.io.Close()
+		}
+	}
+}
+
+func (c *container) deleteExec(p *process) error {
+	p.start.Lock()
+	defer p.start.Unlock()
+	c.mu.Lock()
+	before, ended := p.state, p.ended
+	known := c.execs[p.execID] == p
+	c.mu.Unlock()
+	switch {
+	case !known:
+		return failf(ttrpc.NotFound, "exec %q of container %q has been deleted", p.execID, c.id)
+	case before == starting || before == running && !ended:
+		return failf(ttrpc.FailedPrecondition, "exec %q of container %q is running: it must be stopped before it is deleted", p.execID, c.id)
+	case before == running:
+		<-p.done
+	}
+	if p.io != nil {
+		p.io.Drain()
+		p.io.Close()
+	}
+	os.Remove(c.pidFile(p.execID))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.execs, p.execID)
+	c.service.Publish(&wire.TaskDelete{
+		ContainerID: c.id, ID: p.execID, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
+	})
+	return nil
+}

@@ -1,0 +1,150 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+// status is the state of a process as clients see it; it reads as a word. The
+// container's lock must be held.
+func (p *process) status() status {
+	c := p.container
+	switch {
+	case p.state == stopped:
+		return status(wire.StatusStopped)
+	case p.state == created, p.state == starting && p.child == nil:
+		return status(wire.StatusCreated)
+	case c.pausing:
+		return status(wire.StatusPausing)
+	case c.paused:
+		return status(wire.StatusPaused)
+	case p.state == starting && p.execID == "":
+		return status(wire.StatusCreated)
+	}
+	return status(wire.StatusRunning)
+}
+
+type status wire.TaskStatus
+
+func (s status) String() string {
+	switch wire.TaskStatus(s) {
+	case wire.StatusCreated:
+		return "created"
+	case wire.StatusRunning:
+		return "running"
+	case wire.StatusStopped:
+		return "stopped"
+	case wire.StatusPaused:
+		return "paused"
+	case wire.StatusPausing:
+		return "about to be paused"
+	}
+	return "in an unknown state"
+}
+
+func (s *Service) state(_ context.Context, r *wire.StateRequest) (wire.Message, error) {
+	c, p, err := s.findProcess(r.ID, r.ExecID)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answer := &wire.StateResponse{
+		ID: c.id, Bundle: c.bundle, Pid: uint32(p.pid), Status: wire.TaskStatus(p.status()),
+		Stdin: p.config.Stdin, Stdout: p.config.Stdout, Stderr: p.config.Stderr, Terminal: p.config.Terminal,
+		ExitedAt: wire.Time(time.Time{}), ExecID: p.execID,
+	}
+	if p.state == stopped {
+		answer.ExitStatus, answer.ExitedAt = uint32(p.exit.Status), wire.Time(p.exit.At)
+	}
+	return answer, nil
+}
+
+func (s *Service) wait(ctx context.Context, r *wire.WaitRequest) (wire.Message, error) {
+	_, p, err := s.findProcess(r.ID, r.ExecID)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.done:
+		return &wire.WaitResponse{ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At)}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *Service) pids(ctx context.Context, r *wire.PidsRequest) (wire.Message, error) {
+	c, err := s.find(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	handle := c.handle
+	execs := make(map[int]string, len(c.execs))
+	for id, p := range c.execs {
+		if p.state == running {
+			execs[p.pid] = id
+		}
+	}
+	c.mu.Unlock()
+	answer := &wire.PidsResponse{}
+	if handle == nil {
+		return answer, nil
+	}
+	pids, err := handle.Pids(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, pid := range pids {
+		info := &wire.ProcessInfo{Pid: uint32(pid)}
+		if id, is := execs[pid]; is {
+			info.Info = &wire.Any{TypeURL: wire.ProcessDetailsURL, Value: wire.Marshal(&wire.ProcessDetails{ExecID: id})}
+		}
+		answer.Processes = append(answer.Processes, info)
+	}
+	return answer, nil
+}
+
+func (s *Service) stats(_ context.Context, r *wire.StatsRequest) (wire.Message, error) {
+	c, err := s.find(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	handle := c.handle
+	c.mu.Unlock()
+	if handle == nil {
+		return nil, failf(ttrpc.NotFound, "container %q has no cgroup yet", c.id)
+	}
+	if err := c.readStats(handle); err != nil && !errors.Is(err, engine.ErrNoStats) {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lastType == "" {
+		return nil, failf(ttrpc.NotFound, "container %q has no cgroup", c.id)
+	}
+	return &wire.StatsResponse{Stats: &wire.Any{TypeURL: c.lastType, Value: c.lastStat}}, nil
+}
+
+// readStats reads the cgroup and keeps what it says: it is asked for after the
+// cgroup has gone, too.
+func (c *container) readStats(handle engine.Container) error {
+	group := handle.Cgroup()
+	if group == nil {
+		return engine.ErrNoStats
+	}
+	kind, message, err := group.Stats()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastType, c.lastStat = kind, message
+	return nil
+}

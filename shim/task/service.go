@@ -1,0 +1,176 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/options"
+	"github.com/berth-runtime/berth/shim/reaper"
+	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+// expectation is how long the shim stays for a container that a start has
+// announced. containerd creates it right after the start has answered.
+const expectation = time.Minute
+
+// Config is what a service works with.
+type Config struct {
+	Namespace string
+	Version   string
+	Reaper    *reaper.Reaper
+	// Publish queues an event; it must not wait.
+	Publish func(wire.Event)
+	// Engine gives the engine for a container's options.
+	Engine func(*options.Options) (engine.Engine, error)
+	Log    func(text string)
+	// Shutdown is called once, when the shim is to leave.
+	Shutdown func()
+}
+
+// Service is the task service of one shim.
+type Service struct {
+	Config
+
+	mu         sync.Mutex
+	containers map[string]*container
+	expected   map[string]time.Time // containers that a start has announced, and until when
+	asked      bool                 // to shut down
+	closing    bool
+}
+
+// New makes a service without containers.
+func New(c Config) *Service {
+	return &Service{Config: c, containers: make(map[string]*container), expected: make(map[string]time.Time)}
+}
+
+// Register makes the service answer on a server, as both versions of the task
+// service, which have the same messages, and as the shim's own.
+func (s *Service) Register(server *ttrpc.Server) {
+	methods := map[string]ttrpc.Handler{
+		"State": method(s.state), "Create": method(s.create), "Start": method(s.start), "Delete": method(s.delete),
+		"Pids": method(s.pids), "Pause": method(s.pause), "Resume": method(s.resume), "Checkpoint": method(s.checkpoint),
+		"Kill": method(s.kill), "Exec": method(s.exec), "ResizePty": method(s.resizePty), "CloseIO": method(s.closeIO),
+		"Update": method(s.update), "Wait": method(s.wait), "Stats": method(s.stats), "Connect": method(s.connect),
+		"Shutdown": method(s.shutdown),
+	}
+	server.Register("containerd.task.v2.Task", methods)
+	server.Register("containerd.task.v3.Task", methods)
+	server.Register(OwnService, map[string]ttrpc.Handler{ExpectMethod: method(s.expect)})
+}
+
+// OwnService is the service of ours, by which a start tells a shim that is
+// running already that one more container is coming.
+const (
+	OwnService   = "berth.shim.v1.Shim"
+	ExpectMethod = "Expect"
+)
+
+// method makes a handler of a function on messages.
+func method[Req any, P interface {
+	*Req
+	wire.Message
+}](f func(context.Context, P) (wire.Message, error)) ttrpc.Handler {
+	return func(ctx context.Context, payload []byte) (wire.Message, error) {
+		req := P(new(Req))
+		if err := wire.Unmarshal(payload, req); err != nil {
+			return nil, &ttrpc.Error{Code: ttrpc.InvalidArgument, Text: "read the request: " + err.Error(), Cause: err}
+		}
+		answer, err := f(ctx, req)
+		return answer, withCode(err)
+	}
+}
+
+// withCode gives an error of an engine or of the system the code that a client
+// of containerd branches on.
+func withCode(err error) error {
+	var coded *ttrpc.Error
+	if err == nil || errors.As(err, &coded) {
+		return err
+	}
+	code := ttrpc.CodeOf(err)
+	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrNotRunning) {
+		code = ttrpc.NotFound
+	}
+	return &ttrpc.Error{Code: code, Text: err.Error(), Cause: err}
+}
+
+func failf(code ttrpc.Code, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &ttrpc.Error{Code: code, Text: err.Error(), Cause: errors.Unwrap(err)}
+}
+
+// find gives a container by its id.
+func (s *Service) find(id string) (*container, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.containers[id]
+	if c == nil || !c.made {
+		return nil, failf(ttrpc.NotFound, "container %q is not known to this shim", id)
+	}
+	return c, nil
+}
+
+// findProcess gives the init of a container or, with an exec id, that exec.
+func (s *Service) findProcess(id, execID string) (*container, *process, error) {
+	c, err := s.find(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := c.process(execID)
+	return c, p, err
+}
+
+func (s *Service) expect(_ context.Context, r *wire.ConnectRequest) (wire.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return nil, failf(ttrpc.Unavailable, "the shim is about to leave")
+	}
+	s.expected[r.ID] = time.Now().Add(expectation)
+	time.AfterFunc(expectation, s.leaveIfDone)
+	return &wire.ConnectResponse{ShimPid: uint32(os.Getpid())}, nil
+}
+
+func (s *Service) connect(_ context.Context, r *wire.ConnectRequest) (wire.Message, error) {
+	answer := &wire.ConnectResponse{ShimPid: uint32(os.Getpid()), Version: s.Version}
+	// containerd asks this to see whether the shim lives; that the container is
+	// not there (yet) is no error then.
+	if c, err := s.find(r.ID); err == nil {
+		c.mu.Lock()
+		answer.TaskPid = uint32(c.init.pid)
+		c.mu.Unlock()
+	}
+	return answer, nil
+}
+
+func (s *Service) shutdown(context.Context, *wire.ShutdownRequest) (wire.Message, error) {
+	s.mu.Lock()
+	s.asked = true
+	s.mu.Unlock()
+	s.leaveIfDone()
+	return &wire.Empty{}, nil
+}
+
+// leaveIfDone ends the shim if it was asked to shut down, and has no container
+// and awaits none.
+func (s *Service) leaveIfDone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for id, until := range s.expected {
+		if !until.After(now) {
+			delete(s.expected, id)
+		}
+	}
+	if s.closing || !s.asked || len(s.containers) > 0 || len(s.expected) > 0 {
+		return
+	}
+	s.closing = true
+	go s.Shutdown()
+}

@@ -1,0 +1,161 @@
+package task
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/stdio"
+	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/wire"
+)
+
+func (s *Service) start(ctx context.Context, r *wire.StartRequest) (wire.Message, error) {
+	c, p, err := s.findProcess(r.ID, r.ExecID)
+	if err != nil {
+		return nil, err
+	}
+	if p.execID != "" {
+		err = c.startExec(ctx, p)
+	} else {
+		err = c.startInit(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &wire.StartResponse{Pid: uint32(p.pid)}, nil
+}
+
+func (c *container) startInit(ctx context.Context) error {
+	c.change.Lock()
+	defer c.change.Unlock()
+	p := c.init
+	if err := c.begin(p); err != nil {
+		return err
+	}
+	var err error
+	if c.restore != nil {
+		// The container begins to exist only now.
+		err = c.makeInit(ctx)
+		c.restore = nil
+	} else {
+		release := c.service.Reaper.Hold() // hooks, and an init that ends at once
+		err = c.handle.Start(ctx)
+		release()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		p.state = created
+		c.settle(p)
+		return err
+	}
+	p.state = running
+	c.service.Publish(&wire.TaskStart{ContainerID: c.id, Pid: uint32(p.pid)})
+	c.settle(p)
+	return nil
+}
+
+// begin moves a process from created to starting. From then on its exit is held
+// back until the start has been published.
+func (c *container) begin(p *process) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.state != created || p.ended {
+		return failf(ttrpc.FailedPrecondition, "process %q of container %q is %s and cannot be started", p.eventID(), c.id, p.status())
+	}
+	p.state = starting
+	return nil
+}
+
+func (s *Service) exec(_ context.Context, r *wire.ExecProcessRequest) (wire.Message, error) {
+	c, err := s.find(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if r.ExecID == "" || filepath.Base(r.ExecID) != r.ExecID {
+		return nil, failf(ttrpc.InvalidArgument, "%q cannot be the id of an exec", r.ExecID)
+	}
+	if r.Spec == nil {
+		return nil, failf(ttrpc.InvalidArgument, "exec %q has no process", r.ExecID)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.execs[r.ExecID] != nil || r.ExecID == c.id {
+		return nil, failf(ttrpc.AlreadyExists, "exec %q of container %q exists already", r.ExecID, c.id)
+	}
+	if err := c.execAllowed(); err != nil {
+		return nil, err
+	}
+	p := c.newProcess(r.ExecID, stdio.Config{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal})
+	p.spec = r.Spec.Value
+	c.execs[r.ExecID] = p
+	s.Publish(&wire.TaskExecAdded{ContainerID: c.id, ExecID: r.ExecID})
+	return &wire.Empty{}, nil
+}
+
+// execAllowed says why no process can be added to the container, if so. The
+// container's lock must be held.
+func (c *container) execAllowed() error {
+	switch {
+	case c.init.ended || c.init.state == stopped:
+		return failf(ttrpc.FailedPrecondition, "container %q has stopped: no exec is possible", c.id)
+	case c.paused || c.pausing:
+		return failf(ttrpc.FailedPrecondition, "container %q is paused: no exec is possible", c.id)
+	case c.handle == nil:
+		return failf(ttrpc.FailedPrecondition, "container %q is not restored yet: no exec is possible", c.id)
+	}
+	return nil
+}
+
+func (c *container) startExec(ctx context.Context, p *process) error {
+	p.start.Lock()
+	defer p.start.Unlock()
+	c.mu.Lock()
+	err := c.execAllowed()
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := c.begin(p); err != nil {
+		return err
+	}
+	err = c.runExec(ctx, p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		// There was no process, and so there is no exit; but a Wait must return.
+		p.state = stopped
+		p.exit.Status = 255
+		close(p.done)
+		c.settle(c.init)
+		return err
+	}
+	p.state = running
+	c.service.Publish(&wire.TaskExecStarted{ContainerID: c.id, ExecID: p.execID, Pid: uint32(p.pid)})
+	c.settle(p)
+	return nil
+}
+
+func (c *container) runExec(ctx context.Context, p *process) (err error) {
+	if p.io, err = c.openIO(ctx, p.config); err != nil {
+		return err
+	}
+	defer c.service.Reaper.Hold()()
+	made, err := c.handle.Exec(context.WithoutCancel(ctx), &engine.Exec{
+		ID: p.execID, Process: p.spec, PidFile: c.pidFile(p.execID), Stdio: p.io.Child(),
+	})
+	if err == nil {
+		err = p.adopt(made)
+	}
+	if err != nil {
+		p.io.Close()
+	}
+	return err
+}
+
+func (c *container) pidFile(execID string) string {
+	return filepath.Join(c.bundle, execID+".pid")
+}
