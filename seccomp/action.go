@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 )
 
 // What a filter returns, <linux/seccomp.h>: the action in the upper 16 bits, its data in the lower.
@@ -117,20 +118,11 @@ func describe(value uint32) string {
 }
 
 func errnoName(errno uint32) string {
-	number := strconv.FormatUint(uint64(errno), 10)
-	switch syscall.Errno(errno) {
-	case 0:
+	if errno == 0 {
 		return "0 (the call seems to succeed)"
-	case syscall.EPERM:
-		return "EPERM"
-	case syscall.ENOSYS:
-		return "ENOSYS"
-	case syscall.EACCES:
-		return "EACCES"
-	case syscall.EINVAL:
-		return "EINVAL"
-	case syscall.EAFNOSUPPORT:
-		return "EAFNOSUPPORT"
 	}
-	return number
+	if name := unix.ErrnoName(syscall.Errno(errno)); name != "" {
+		return name
+	}
+	return strconv.FormatUint(uint64(errno), 10)
 }

@@ -34,7 +34,25 @@ type UnknownName struct {
 	Name    string
 }
 
-// Compile compiles a profile for the architecture of this program.
+// Compile compiles a profile for the architecture of this program. An error is a *[ProfileError], with a JSON pointer
+// from the profile on, or a *[TooLargeError].
+//
+// Where the spec leaves a meaning to libseccomp, it is the one that runc gives it:
+//
+//   - The filter is for the native architecture, whether listed or not, and for those listed that machines of it run. A call
+//     of any other kills the process. x32, where it isn't listed, is another architecture than x86-64; but see the last rule.
+//   - A rule whose action is the default's is no rule.
+//   - A rule without conditions decides its call alone; of several, the first. Of those with conditions the first that holds
+//     decides, in the profile's order, and the default where none does.
+//   - All conditions of an entry are to hold. But if it names one argument more than once, any of them is enough.
+//   - On architectures of 32 bits, x32 and n32 included, the lower halves are compared. (For "less" and "greater" a value of
+//     more than 32 bits is greater than all arguments.)
+//   - A name that an architecture lacks is left out there. [Filter.Unknown] has the names that all lack.
+//   - The errno is EPERM where none is given.
+//   - A rule for a call that socketcall(2) or ipc(2) reach as well holds there too. Conditions can't be checked there: the
+//     strictest of the default and the actions of the rules for the call holds.
+//   - A call that is newer than all that the profile names gets ENOSYS, if the default action denies (ERRNO, TRAP, KILL…), so
+//     that C libraries fall back to older calls. x32 calls do too, if x32 isn't listed.
 func Compile(profile *specs.LinuxSeccomp) (*Filter, error) {
 	return CompileFor(NativeArch(), profile)
 }

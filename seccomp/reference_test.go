@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -297,6 +299,17 @@ func FuzzCompile(f *testing.F) {
 		f.Add([]byte(asJSON(randomProfile(rand.New(rand.NewPCG(11, i)), false))), uint8(i), i)
 	}
 	f.Add([]byte(asJSON(Default())), uint8(1), uint64(1))
+	files, err := filepath.Glob("testdata/profiles/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, uint8(i), uint64(i))
+	}
 	f.Add([]byte(`{"defaultAction":"SCMP_ACT_NOTIFY","flags":["SECCOMP_FILTER_FLAG_TSYNC"],"syscalls":[{"names":["read"],"action":"SCMP_ACT_KILL","args":[{"index":6,"op":"x"}]}]}`), uint8(0), uint64(0))
 	f.Fuzz(func(t *testing.T, data []byte, arch uint8, seed uint64) {
 		var p specs.LinuxSeccomp

@@ -7,9 +7,9 @@ import (
 	"github.com/berth-runtime/berth/seccomp/internal/sysnum"
 )
 
-// A call is one system call number of one architecture, and the rules that decide it: either one without conditions, or
+// Resolved is one system call number of one architecture, and the rules that decide it: either one without conditions, or
 // those with conditions in the profile's order, of which the first that holds applies, and the default where none does.
-type call struct {
+type resolved struct {
 	number uint32
 	rules  []rule
 }
@@ -24,7 +24,7 @@ type rule struct {
 // A table is what the profile says about one architecture.
 type table struct {
 	*arch
-	calls []call // by number
+	calls []resolved // by number
 	// newest is the greatest number that the profile names, which tells its age; known is false if it names none.
 	newest uint32
 	known  bool
@@ -120,7 +120,7 @@ func (p *policy) resolve(a *arch, n *names) table {
 		rules[i] = refs[places[i].ref].rule
 	}
 
-	t.calls = make([]call, 0, len(refs))
+	t.calls = make([]resolved, 0, len(refs))
 	for start := 0; start < len(places); {
 		number := uint32(places[start].key >> 32)
 		end := start + 1
@@ -133,7 +133,7 @@ func (p *policy) resolve(a *arch, n *names) table {
 		if k := slices.IndexFunc(mine, func(r rule) bool { return len(r.conditions) == 0 }); k >= 0 {
 			mine = mine[k : k+1 : k+1]
 		}
-		t.calls = append(t.calls, call{number, mine})
+		t.calls = append(t.calls, resolved{number, mine})
 		start = end
 	}
 	return t

@@ -1,0 +1,84 @@
+package seccomp_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"runtime"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/seccomp"
+)
+
+func ExampleCompile() {
+	profile := &specs.LinuxSeccomp{
+		DefaultAction: specs.ActAllow,
+		Syscalls: []specs.LinuxSyscall{
+			{Names: []string{"mount", "umount2"}, Action: specs.ActErrno},
+			{Names: []string{"clone"}, Action: "SCMP_ACT_DENY"},
+		},
+	}
+	_, err := seccomp.Compile(profile)
+	var wrong *seccomp.ProfileError
+	if errors.As(err, &wrong) {
+		fmt.Println(wrong.Pointer)
+	}
+
+	profile.Syscalls[1].Action = specs.ActKillProcess
+	filter, err := seccomp.Compile(profile)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(filter.Bytes()) == 8*len(filter.Program), filter.Notify)
+	// Output:
+	// /syscalls/1/action
+	// true false
+}
+
+// A thread of its own loads the filter and starts a program, which has the filter from its first instruction on.
+func ExampleFilter_Load() {
+	filter, err := seccomp.Compile(seccomp.Default())
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			done <- err
+			return
+		}
+		if _, err := filter.Load(); err != nil {
+			done <- err
+			return
+		}
+		cmd := exec.Command("unshare", "--user", "true") // will not be permitted
+		cmd.Stderr = os.Stderr
+		done <- cmd.Run()
+	}()
+	fmt.Println(<-done)
+}
+
+func ExampleExplainSyscall() {
+	e, err := seccomp.ExplainSyscall(specs.ArchX86_64, seccomp.Default(), "personality")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(e.Archs[0].Number, e.Archs[0].Rules[0].Result, e.Archs[0].Rules[0].Conditions, "else", e.Archs[0].Result)
+	// Output: 135 ALLOW [arg0 == 0] else ERRNO EPERM
+}
+
+func ExampleSyscallNumber() {
+	for _, arch := range []specs.Arch{specs.ArchX86_64, specs.ArchAARCH64, specs.ArchMIPS64} {
+		number, _ := seccomp.SyscallNumber(arch, "openat")
+		fmt.Println(arch, number)
+	}
+	// Output:
+	// SCMP_ARCH_X86_64 257
+	// SCMP_ARCH_AARCH64 56
+	// SCMP_ARCH_MIPS64 5247
+}
