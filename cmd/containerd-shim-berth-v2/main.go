@@ -1,6 +1,12 @@
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 // Command containerd-shim-berth-v2 is the containerd Runtime v2 shim of Berth:
 // the runtime name io.containerd.berth.v2, or io.containerd.runc.v2 with its
 // path for the runtime's. See docs/containerd.md.
+//
+// Go's runtime would keep cgroup files open, and a timer running, to follow CPU
+// limits that concern a shim little; the two settings below keep it from that.
 package main
 
 import (
@@ -10,12 +16,6 @@ import (
 	"github.com/berth-runtime/berth/shim/bootstrap"
 	"github.com/berth-runtime/berth/shim/server"
 )
-
-// The runtime would keep cgroup files open, and a timer running, to follow CPU
-// limits that concern a shim little.
-//
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
