@@ -109,25 +109,14 @@ func pathsOf(list []string, at string) []Path {
 	return paths
 }
 
-// sysctlsOf turns names with dots, or already with slashes, into paths below
-// /proc/sys, in a fixed order. A name with a slash before its first dot has its
-// dots kept, as an interface name in it may have some (sysctl.d(5)).
+// sysctlsOf lists the kernel parameters in a fixed order. spec.Check has refused
+// names that are none.
 func sysctlsOf(values map[string]string) []Setting {
 	settings := make([]Setting, 0, len(values))
 	for name, value := range values {
-		file := name
-		if dot, slash := strings.IndexByte(name, '.'), strings.IndexByte(name, '/'); slash < 0 || dot >= 0 && dot < slash {
-			file = strings.Map(func(r rune) rune {
-				switch r {
-				case '.':
-					return '/'
-				case '/':
-					return '.'
-				}
-				return r
-			}, name)
+		if file, ok := spec.SysctlPath(name); ok {
+			settings = append(settings, Setting{File: file, Value: value, At: spec.Join("/linux/sysctl", name)})
 		}
-		settings = append(settings, Setting{File: file, Value: value, At: spec.Join("/linux/sysctl", name)})
 	}
 	slices.SortFunc(settings, func(a, b Setting) int { return strings.Compare(a.File, b.File) })
 	return settings

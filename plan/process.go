@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"math/bits"
 	"path"
 	"strconv"
 	"strings"
@@ -41,6 +40,10 @@ func NewProcess(in *specs.Process, at string) (Process, []spec.Complaint) {
 		p.Inheritable, _ = caps.SetOf(c.Inheritable)
 		p.Permitted, _ = caps.SetOf(c.Permitted)
 		p.Ambient, _ = caps.SetOf(c.Ambient)
+		// capset(2) and prctl(2) refuse what goes beyond these with EPERM; it is
+		// taken off, as spec.Check's warnings say.
+		p.Effective &= p.Permitted
+		p.Ambient &= p.Permitted & p.Inheritable
 	}
 	var problems []spec.Complaint
 	for i, l := range in.Rlimits {
@@ -155,7 +158,7 @@ func Mask(list string) ([]uint64, bool) {
 			}
 		}
 		for n := from; n <= to; n++ {
-			for int(n/bits.UintSize) >= len(mask) {
+			for int(n/64) >= len(mask) {
 				mask = append(mask, 0)
 			}
 			mask[n/64] |= 1 << (n % 64)

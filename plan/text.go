@@ -212,7 +212,7 @@ func (m *Mount) String() string {
 func attributeWords(set uint64, prefix string) []string {
 	var words []string
 	for _, word := range [...]string{"ro", "nosuid", "nodev", "noexec", "nodiratime", "nosymfollow", "noatime", "strictatime"} {
-		if bit, _, _ := attributeOf(word); set&bit != 0 {
+		if set&findOption(word).set != 0 {
 			words = append(words, prefix+word)
 		}
 	}
@@ -285,6 +285,7 @@ func (p *Plan) hookSteps() []Step {
 		name  string
 		hooks []specs.Hook
 	}{
+		//lint:ignore SA1019 configs still have it, and it runs
 		{"prestart", p.Hooks.Prestart}, {"createRuntime", p.Hooks.CreateRuntime}, {"createContainer", p.Hooks.CreateContainer},
 		{"startContainer", p.Hooks.StartContainer}, {"poststart", p.Hooks.Poststart}, {"poststop", p.Hooks.Poststop},
 	} {
