@@ -137,6 +137,8 @@ func TestMemory(t *testing.T) {
 			[]string{"memory.memsw.limit_in_bytes=500", "memory.limit_in_bytes=400"}},
 		{"v1 lowering: limit first", v1, now("memory.memsw.limit_in_bytes", "900"), `{"memory":{"limit":400,"swap":500}}`,
 			[]string{"memory.limit_in_bytes=400", "memory.memsw.limit_in_bytes=500"}},
+		{"v1 limit alone above the sum", v1, now("memory.memsw.limit_in_bytes", "300"), `{"memory":{"limit":400}}`,
+			[]string{"error: /memory/limit: 400 is above the present limit of 300 on memory and swap together"}},
 		{"v1 from no limit: limit first", v1, now("memory.memsw.limit_in_bytes", "9223372036854771712"), `{"memory":{"limit":400,"swap":500}}`,
 			[]string{"memory.limit_in_bytes=400", "memory.memsw.limit_in_bytes=500"}},
 		{"v1 without swap accounting", noSwap1, Options{}, `{"memory":{"limit":100,"swap":300}}`,

@@ -36,7 +36,7 @@ func (t *translation) memoryLimits(m *specs.LinuxMemory) {
 		if !ok {
 			return
 		}
-		if !t.roomFor(*m.Limit, p, m.CheckBeforeUpdate) {
+		if !t.roomFor(*m.Limit, p, m.CheckBeforeUpdate) || !p.v2 && !given(m.Swap) && !t.belowSum(*m.Limit) {
 			return
 		}
 		if f, ok := t.file(p, limitAt); ok {
@@ -89,6 +89,17 @@ func (t *translation) sum(m *specs.LinuxMemory) (swap int64, implied bool) {
 		return -1, true
 	}
 	return 0, false
+}
+
+// belowSum refuses a v1 limit alone that is above the present limit of the sum,
+// which the kernel would refuse with a bare EINVAL.
+func (t *translation) belowSum(limit int64) bool {
+	now, ok := t.presentNumber("memory", "memory.memsw.limit_in_bytes")
+	if !ok || now < 0 || limit <= now {
+		return true
+	}
+	t.fail("/memory/limit", decimal(limit)+" is above the present limit of "+decimal(now)+" on memory and swap together", "set /memory/swap too")
+	return false
 }
 
 // swap makes the item of the sum.

@@ -24,6 +24,7 @@ type fakeSystemd struct {
 	silent  map[string]bool   // units whose jobs never end
 	refuse  map[string]*dbus.Error
 	early   bool // JobRemoved goes out before the reply that names the job
+	private bool // there is no bus, and everybody gets all signals
 	jobs    int
 	calls   []string
 
@@ -201,6 +202,7 @@ type fakeClient struct {
 	conn net.Conn
 
 	mu      sync.Mutex
+	ready   bool // the handshake is over
 	hello   bool
 	matches []string
 	wants   bool // Subscribe was called
@@ -278,6 +280,9 @@ func (c *fakeClient) serve(t *testing.T) {
 	if !c.handshake(t, in) {
 		return
 	}
+	c.mu.Lock()
+	c.ready = true
+	c.mu.Unlock()
 	for {
 		msg, err := dbus.DecodeMessage(in)
 		if err != nil {
@@ -395,7 +400,7 @@ func (f *fakeSystemd) tell(e *jobEnd) {
 	f.mu.Unlock()
 	for _, c := range clients {
 		c.mu.Lock()
-		gets := !c.hello || c.wants && slices.Contains(c.matches, matchRule(e.unit))
+		gets := f.private && c.ready || c.wants && slices.Contains(c.matches, matchRule(e.unit))
 		c.mu.Unlock()
 		if !gets {
 			continue

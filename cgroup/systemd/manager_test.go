@@ -354,6 +354,7 @@ func TestOwnerUID(t *testing.T) {
 
 func TestPrivateSocket(t *testing.T) {
 	f := newFake()
+	f.private = true
 	path := strings.TrimPrefix(f.serve(t), "unix:path=")
 	m := New(Options{})
 	defer m.Close()

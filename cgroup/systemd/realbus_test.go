@@ -32,7 +32,6 @@ func realBus(t *testing.T, f *fakeSystemd) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(daemon, "--nofork", "--nopidfile", "--print-address", "--config-file="+config)
-	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +123,9 @@ func TestRealBus(t *testing.T) {
 	if v, err := m.Version(ctx); err != nil || v != 257 {
 		t.Errorf("version %d (%v)", v, err)
 	}
+	f.mu.Lock()
 	f.units[testPlace.Unit] = &fakeUnit{active: "failed"}
+	f.mu.Unlock()
 	path, err := m.Start(ctx, testPlace.Unit, testProperties())
 	if err != nil || path != "/system.slice/"+testPlace.Unit {
 		t.Fatalf("%q %v", path, err)
