@@ -39,7 +39,7 @@ func planOf(t testing.TB, config []byte) *plan.Plan {
 
 // factsOf are facts as a runtime with the host's rights would have them.
 func factsOf(p *plan.Plan) *compile.Facts {
-	f := &compile.Facts{Report: 3, Gate: 4, LastCap: 40, Sources: make([]compile.Source, len(p.Mounts)),
+	f := &compile.Facts{Report: 3, Gate: 4, LastCap: 40, OpenFiles: 1024, Sources: make([]compile.Source, len(p.Mounts)),
 		CgroupDirs: []compile.CgroupDir{{Path: "/sys/fs/cgroup/demo"}}}
 	for i := range f.Sources {
 		f.Sources[i].Dir = true

@@ -15,22 +15,27 @@ type compiler struct {
 	p *plan.Plan
 	f *Facts
 
-	report program.Arg
-	buf    program.Addr // a scratch byte that answers are read into
-	empty  program.Addr // ""
-	root   program.Cell // the container's root
-	later  []func()     // code for what seldom happens, placed after the end
+	report    program.Arg
+	buf       program.Addr // a scratch byte that answers are read into
+	empty     program.Addr // ""
+	root      program.Cell // the container's root
+	later     []func()     // code for what seldom happens, placed after the end
+	openFiles program.Addr // the limit of open files as it was
+	tidy      bool         // descriptors are closed one by one, as they would become many
 
 	binds  []program.Cell // sources opened early, by mount
-	proc   program.Cell   // a procfs of the container's pid namespace
-	hasPid bool           // proc is valid
-	null   program.Cell   // the host's /dev/null, as a detached mount
-	dark   program.Cell   // an empty read-only directory, as a detached mount
-	masks  bool           // null and dark are valid
+	dir    string         // the directory that dirFD is
+	dirFD  program.Cell
+	proc   program.Cell // a procfs of the container's pid namespace
+	hasPid bool         // proc is valid
+	null   program.Cell // the host's /dev/null, as a detached mount
+	dark   program.Cell // an empty read-only directory, as a detached mount
+	masks  bool         // null and dark are valid
 }
 
 func newCompiler(p *plan.Plan, f *Facts) *compiler {
 	c := &compiler{Builder: program.NewBuilder(), p: p, f: f, report: program.Int(int64(f.Report))}
+	c.tidy = tidyFor(p, f.OpenFiles)
 	c.buf = c.Zeroed(8)
 	c.empty = c.CString("")
 	return c
@@ -67,6 +72,7 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 	c.pivot()
 	c.process(&p.Process)
 	path := c.lookUp(&p.Process)
+	c.closeOwn()
 	c.ask(Ready)
 	c.gate()
 	c.execute(&p.Process, path)
@@ -86,7 +92,7 @@ func (c *compiler) finish() (*program.Program, error) {
 
 // begin takes from the new process what it does not need.
 func (c *compiler) begin(preserve int) {
-	c.Because("", "set up the container's first process")
+	c.Because("", "set up the process")
 	// Whoever may look into the container's pid namespace must not attach to us
 	// while we still hold the runtime's descriptors (CVE-2016-9962).
 	c.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_DUMPABLE), program.Int(0))
@@ -103,6 +109,12 @@ func (c *compiler) begin(preserve int) {
 			c.Call(unix.SYS_FCNTL, program.Int(int64(c.f.Gate)), program.Int(unix.F_SETFD), program.Int(unix.FD_CLOEXEC))
 		}
 	})
+	if !c.tidy {
+		// The limit of open files is for the program, not for the set-up.
+		limit := c.Words(program.Imm(c.f.OpenFiles), program.Imm(c.f.OpenFiles))
+		c.openFiles = c.Zeroed(16)
+		c.Call(unix.SYS_PRLIMIT64, program.Int(0), program.Int(unix.RLIMIT_NOFILE), limit.Arg(), c.openFiles.Arg())
+	}
 	// A session of its own: no terminal of the caller, no process group to share.
 	// The leader of one already is told EPERM.
 	own := c.NewLabel()
@@ -179,7 +191,37 @@ func relative(path string) string {
 	return path
 }
 
-func (c *compiler) close(fd program.Cell) { c.Call(unix.SYS_CLOSE, fd.Value()) }
+// close closes a descriptor that is not needed any more. Most containers have
+// so few that it is cheaper to close all at once, by closeOwn.
+func (c *compiler) close(fd program.Cell) {
+	if c.tidy {
+		c.Call(unix.SYS_CLOSE, fd.Value())
+	}
+}
+
+// tidyFor reports whether the set-up would open more descriptors than it may
+// unless it closes each: a mount takes up to three.
+func tidyFor(p *plan.Plan, limit uint64) bool {
+	const others = 64
+	return uint64(3*(len(p.Mounts)+len(p.Masked)+len(p.Readonly))+2*len(p.Devices)+3*len(p.Sysctls)+others) > limit
+}
+
+// closeOwn closes all descriptors but those that the process is given and those
+// that still connect it to the runtime.
+func (c *compiler) closeOwn() {
+	c.Because("", "close the descriptors of the set-up")
+	own := max(c.f.Report, c.f.Gate) + 1
+	c.Call(unix.SYS_CLOSE_RANGE, program.Int(int64(own)), program.Imm(^uint64(0)>>32), program.Int(0))
+}
+
+// restoreLimit puts the limit of open files back to what the runtime's caller
+// has it at.
+func (c *compiler) restoreLimit() {
+	if !c.tidy {
+		c.Because("", "restore the limit of open files")
+		c.Call(unix.SYS_PRLIMIT64, program.Int(0), program.Int(unix.RLIMIT_NOFILE), c.openFiles.Arg(), program.Int(0))
+	}
+}
 
 var cwd = program.Int(unix.AT_FDCWD)
 

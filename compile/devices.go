@@ -8,7 +8,6 @@ import (
 
 // devices makes the device nodes.
 func (c *compiler) devices() {
-	dirs := map[string]program.Cell{}
 	for i := range c.p.Devices {
 		d := &c.p.Devices[i]
 		c.Because(d.At, "make the device "+d.Path)
@@ -16,16 +15,8 @@ func (c *compiler) devices() {
 			c.bindDevice(d)
 			continue
 		}
-		dir, base := splitDir(d.Path)
-		parent, ok := dirs[dir]
-		if !ok {
-			parent = c.target(dir, true)
-			dirs[dir] = parent
-		}
+		parent, base := c.parentOf(d.Path)
 		c.makeNode(i, d, parent, base)
-	}
-	for _, dir := range dirs {
-		c.close(dir)
 	}
 }
 
@@ -77,19 +68,24 @@ func (c *compiler) bindDevice(d *plan.Device) {
 // links makes the usual links of /dev. What an image or a mount has put there
 // stays.
 func (c *compiler) links() {
-	var parent program.Cell
-	dev := ""
 	for _, l := range c.p.Links {
 		c.Because("", "make the link "+l.Path)
-		dir, base := splitDir(l.Path)
-		if dir != dev {
-			parent, dev = c.target(dir, true), dir
-		}
+		parent, base := c.parentOf(l.Path)
 		there := c.NewLabel()
 		c.Call(unix.SYS_SYMLINKAT, c.CString(l.Target).Arg(), parent.Value(), c.CString(base).Arg()).Expect(there, unix.EEXIST)
 		c.Place(there)
 	}
-	if dev != "" {
-		c.close(parent)
+}
+
+// parentOf opens the directory that holds name, made where it is missing. The
+// last one is kept, as most names are in /dev.
+func (c *compiler) parentOf(name string) (program.Cell, string) {
+	dir, base := splitDir(name)
+	if dir != c.dir {
+		if c.dir != "" {
+			c.close(c.dirFD)
+		}
+		c.dirFD, c.dir = c.target(dir, true), dir
 	}
+	return c.dirFD, base
 }

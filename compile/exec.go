@@ -54,6 +54,7 @@ func Hook(h *HookRun, f *Facts) (*program.Program, error) {
 	if f.RootFD > 0 {
 		c.enterRoot()
 	}
+	c.restoreLimit()
 	c.Because(h.At+"/path", "exec: "+quote(h.Path))
 	argv, envp := c.strings(h.Args), c.strings(h.Env)
 	c.Call(unix.SYS_EXECVE, c.CString(h.Path).Arg(), argv, envp)

@@ -43,6 +43,8 @@ type Facts struct {
 	// RootFD is a root directory to change to after the namespaces are entered, 0
 	// for the root of the mount namespace.
 	RootFD int
+	// OpenFiles is the hard limit of open files, 0 to keep to the soft one.
+	OpenFiles uint64
 	// LastCap is the highest capability that the kernel knows.
 	LastCap int
 }

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"path"
 	"strings"
 
 	"github.com/berth-runtime/berth/plan"
@@ -273,33 +272,36 @@ func (c *compiler) copyUp(i int, m *plan.Mount, tree program.Cell) {
 func (c *compiler) mountCgroups(m *plan.Mount) {
 	dirs := c.f.CgroupDirs
 	if len(dirs) == 1 && dirs[0].Name == "" {
-		c.bindCgroup(m, dirs[0].Path, m.Destination)
+		tree := c.openCgroup(dirs[0].Path)
+		c.setAttributes(tree, m.Set, bindClear(m), 0)
+		target := c.target(m.Destination, true)
+		c.attach(tree, target)
+		c.close(target)
+		c.close(tree)
 		return
 	}
 	// Several hierarchies stand in directories of a small tmpfs, as on the host.
-	top := plan.Mount{Type: "tmpfs", Source: "tmpfs", Set: m.Set &^ unix.MOUNT_ATTR_RDONLY, Params: []string{"mode=755", "size=64k"}}
-	tree := c.newFileSystem(&top)
+	// The tmpfs is ours alone, so names in it lead nowhere else.
+	tree := c.newFileSystem(&plan.Mount{Type: "tmpfs", Source: "tmpfs", Set: m.Set &^ unix.MOUNT_ATTR_RDONLY, Params: []string{"mode=755", "size=64k"}})
 	target := c.target(m.Destination, true)
 	c.attach(tree, target)
 	for _, dir := range dirs {
-		c.bindCgroup(m, dir.Path, path.Join(m.Destination, dir.Name))
-		for _, name := range dir.Links {
-			c.Call(unix.SYS_SYMLINKAT, c.CString(dir.Name).Arg(), tree.Value(), c.CString(name).Arg())
+		name := c.CString(dir.Name).Arg()
+		c.Call(unix.SYS_MKDIRAT, tree.Value(), name, program.Imm(0o755))
+		bind := c.openCgroup(dir.Path)
+		c.Call(unix.SYS_MOVE_MOUNT, bind.Value(), c.empty.Arg(), tree.Value(), name, program.Imm(unix.MOVE_MOUNT_F_EMPTY_PATH))
+		c.close(bind)
+		for _, link := range dir.Links {
+			c.Call(unix.SYS_SYMLINKAT, name, tree.Value(), c.CString(link).Arg())
 		}
 	}
-	if m.ReadOnly() {
-		c.setAttributes(tree, unix.MOUNT_ATTR_RDONLY, 0, 0)
-	}
+	c.setAttributes(tree, m.Set, bindClear(m), unix.AT_RECURSIVE)
 	c.close(target)
 	c.close(tree)
 }
 
-func (c *compiler) bindCgroup(m *plan.Mount, source, destination string) {
+func (c *compiler) openCgroup(path string) program.Cell {
 	tree := c.Cell()
-	c.Call(unix.SYS_OPEN_TREE, cwd, c.CString(source).Arg(), program.Imm(cloneTree)).Into(tree)
-	c.setAttributes(tree, m.Set, bindClear(m), 0)
-	target := c.target(destination, true)
-	c.attach(tree, target)
-	c.close(target)
-	c.close(tree)
+	c.Call(unix.SYS_OPEN_TREE, cwd, c.CString(path).Arg(), program.Imm(cloneTree)).Into(tree)
+	return tree
 }

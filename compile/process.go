@@ -168,6 +168,7 @@ func (c *compiler) enterWorkingDirectory(p *plan.Process, fd program.Cell) {
 // limits sets resource limits. Raising one takes CAP_SYS_RESOURCE of the host,
 // which the runtime may have where the container has not.
 func (c *compiler) limits(p *plan.Process) {
+	c.restoreLimit()
 	for i := range p.Rlimits {
 		l := &p.Rlimits[i]
 		c.Because(l.At, "set "+l.Name+" to "+limit(l.Soft)+" (hard "+limit(l.Hard)+")")

@@ -53,12 +53,6 @@ func (c *compiler) makePath(name string, dir bool) {
 	}
 }
 
-// parentOf opens the directory that holds name, made where it is missing.
-func (c *compiler) parentOf(name string) (program.Cell, string) {
-	dir, base := path.Split(name)
-	return c.target(path.Clean(dir), true), base
-}
-
 // workingDirectory makes the process's working directory where an image lacks
 // it: image builders name directories that nothing has made yet.
 func (c *compiler) workingDirectory() {

@@ -60,10 +60,10 @@ type maker struct {
 	spawn launch.Spawn
 	group *group
 	child *launch.Child
-	undo  []func()
 	fds   []int // ours, closed when the child has its own
 
-	copyFrom int // the source of a tmpcopyup, between its two Asks
+	hooked   bool // hooks have been run, or tried
+	copyFrom int  // the source of a tmpcopyup, between its two Asks
 }
 
 // Create makes a container from a bundle, up to the point where only the user's
@@ -192,6 +192,7 @@ func (m *maker) settle() error {
 	if err != nil {
 		return fmt.Errorf("container %s: its first process %d: %w", m.ID, m.child.Pid, err)
 	}
+	m.hooked = true // what fails from here on is a container taken down
 	m.Pid, m.StartTime = m.child.Pid, s.StartTime
 	if err := m.adjustOOM(m.child.Pid, m.plan.Process.OOMScoreAdj, "/process"); err != nil {
 		return err
@@ -238,8 +239,10 @@ func (m *maker) fail() {
 	if m.child != nil {
 		m.child.Kill()
 	}
-	for i := len(m.undo) - 1; i >= 0; i-- {
-		m.undo[i]()
+	if m.hooked {
+		// "Continue the lifecycle at step 12" (runtime.md): the hooks that have run
+		// get their counterparts.
+		m.poststop(&m.plan.Hooks)
 	}
 	if m.group != nil {
 		if err := m.group.destroy(); err != nil {

@@ -30,6 +30,16 @@ func (c *Container) Delete(force bool) error {
 			return fmt.Errorf("cannot delete container %s: %w (it is %s; stop it first, or use --force)", c.ID, ErrRunning, status)
 		}
 	}
+	if err := c.remove(); err != nil {
+		return err
+	}
+	c.Release()
+	return nil
+}
+
+// remove ends the container and takes away all that was made for it. The caller
+// has the lock.
+func (c *Container) remove() error {
 	c.killFirst()
 	if err := c.removeGroup(); err != nil {
 		return err
@@ -38,7 +48,6 @@ func (c *Container) Delete(force bool) error {
 		c.poststop(s.Hooks)
 	}
 	c.removeFolder()
-	c.Release()
 	return nil
 }
 

@@ -182,14 +182,12 @@ func (e *execer) serve(ask compile.Record, fd int) error {
 
 // home gives the process HOME by its user's entry, as the container sees it.
 func (e *execer) home() {
-	for _, v := range e.process.Env {
-		if strings.HasPrefix(v, "HOME=") {
-			return
-		}
+	if hasHome(e.process.Env) {
+		return
 	}
 	home := "/"
 	if u, err := e.UserByID(e.process.UID); err == nil && u.Home != "" {
 		home = u.Home
 	}
-	e.process.Env = append(e.process.Env[:len(e.process.Env):len(e.process.Env)], "HOME="+home)
+	e.process.Env = withHome(e.process.Env, home)
 }

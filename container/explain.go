@@ -68,7 +68,7 @@ func rehearse(p *plan.Plan, h *host.Host) (*program.Program, error) {
 	}
 	f := &m.spawn.Facts
 	f.Joins = m.spawn.Joins
-	f.Report, f.Gate, f.LastCap = 3, 4, lastCap()
+	f.Report, f.Gate, f.LastCap, f.OpenFiles = 3, 4, lastCap(), 1024*1024
 	f.Sources = make([]compile.Source, len(p.Mounts))
 	for i := range p.Mounts {
 		var st unix.Stat_t

@@ -32,7 +32,7 @@ func (m *maker) makeGroup() error {
 		return blame(c.At, err)
 	}
 	m.group = &group{g}
-	m.undo = append(m.undo, func() { g.Close() })
+	m.opened = g
 	m.Cgroup.Made = g.Made()
 	if err := m.group.refuseUsed(); err != nil {
 		return blame(c.At, err)
@@ -133,8 +133,12 @@ func cgroupDirs(h *cgroup.Host, place func(*cgroup.Hierarchy) string) []compile.
 	return dirs
 }
 
-// openGroup opens the container's cgroup again, nil where it has none.
+// openGroup opens the container's cgroup again, nil where it has none. A group
+// may be closed and used again.
 func (c *Container) openGroup() (*cgroup.Group, error) {
+	if c.opened != nil {
+		return c.opened, nil
+	}
 	if c.Cgroup.Path == "" {
 		return nil, nil
 	}
@@ -142,7 +146,12 @@ func (c *Container) openGroup() (*cgroup.Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.Open(c.Cgroup.Path, cgroup.Force(), cgroup.Made(c.Cgroup.Made))
+	g, err := h.Open(c.Cgroup.Path, cgroup.Force(), cgroup.Made(c.Cgroup.Made))
+	if err != nil {
+		return nil, err
+	}
+	c.opened = g
+	return g, nil
 }
 
 func (g *group) destroy() error {

@@ -21,6 +21,7 @@ func (m *maker) createHooks() error {
 	if err := m.moveNetDevices(); err != nil {
 		return err
 	}
+	m.hooked = true
 	h := &m.plan.Hooks
 	state := m.hookState(specs.StateCreating, m.child.Pid)
 	if err := m.runHooks("prestart", h.Prestart, state, 0); err != nil {
@@ -37,18 +38,23 @@ func (c *Container) startHooks(h *specs.Hooks) error {
 	return c.runHooks("startContainer", h.StartContainer, c.hookState(specs.StateCreated, c.Pid), c.Pid)
 }
 
-// poststart runs the poststart hooks. One that fails takes the container down.
+// poststart runs the poststart hooks.
 func (c *Container) poststart(h *specs.Hooks) error {
-	err := c.runHooks("poststart", h.Poststart, c.hookState(specs.StateRunning, c.Pid), 0)
-	if err == nil {
-		return nil
-	}
-	if fd, e := c.pidfd(); e == nil {
-		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-		unix.Close(fd)
-	}
-	return err
+	return c.runHooks("poststart", h.Poststart, c.hookState(specs.StateRunning, c.Pid), 0)
 }
+
+// A HookError is a hook that failed.
+type HookError struct {
+	At   string // its config entry
+	Path string
+	Err  error
+}
+
+func (e *HookError) Error() string {
+	return "config.json " + e.At + ": hook " + e.Path + ": " + e.Err.Error()
+}
+
+func (e *HookError) Unwrap() error { return e.Err }
 
 // poststop runs the poststop hooks. The container is gone by then, so what
 // fails is only told.
@@ -81,7 +87,7 @@ func (c *Container) runHook(kind string, index int, h *specs.Hook, state []byte,
 	at := "/hooks/" + kind + "/" + strconv.Itoa(index)
 	run := hookRun{at: at, hook: h, state: state, inside: inside, dir: c.Bundle}
 	if err := run.run(c); err != nil {
-		return fmt.Errorf("config.json %s: hook %s: %w", at, h.Path, err)
+		return &HookError{At: at, Path: h.Path, Err: err}
 	}
 	return nil
 }

@@ -266,10 +266,8 @@ func hostID(id uint32, maps []specs.LinuxIDMapping) uint32 {
 // home gives the process HOME by its user's entry in the container's passwd
 // file, where the config gives none.
 func (m *maker) home(p *plan.Process) {
-	for _, e := range p.Env {
-		if strings.HasPrefix(e, "HOME=") {
-			return
-		}
+	if hasHome(p.Env) {
+		return
 	}
 	home := "/"
 	if file, err := m.openInContainer("/etc/passwd"); err == nil {
@@ -278,7 +276,18 @@ func (m *maker) home(p *plan.Process) {
 			home = u.Home
 		}
 	}
-	p.Env = append(slices.Clip(p.Env), "HOME="+home)
+	p.Env = withHome(p.Env, home)
+}
+
+func withHome(env []string, home string) []string {
+	rest := slices.DeleteFunc(slices.Clone(env), func(e string) bool { return e == "HOME=" })
+	return append(rest, "HOME="+home)
+}
+
+// hasHome reports whether an environment says where home is. An empty value is
+// what clients write that know nothing of it.
+func hasHome(env []string) bool {
+	return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, "HOME=") && e != "HOME=" })
 }
 
 // openInContainer opens a file of the container that is being made: in its root,

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/berth-runtime/berth/cgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -77,6 +78,7 @@ type Container struct {
 	runtime *Runtime
 	dir     int // the container's folder
 	lock    int // its lock file, -1 while not held
+	opened  *cgroup.Group
 }
 
 // claim makes the folder of a new container, and with it the id its own.
@@ -230,6 +232,10 @@ func (c *Container) Release() {
 // Close lets go of the container's descriptors; the container stays.
 func (c *Container) Close() {
 	c.Release()
+	if c.opened != nil {
+		c.opened.Close()
+		c.opened = nil
+	}
 	if c.dir >= 0 {
 		unix.Close(c.dir)
 		c.dir = -1

@@ -37,14 +37,18 @@ func (c *Container) Start() error {
 	if err != nil {
 		return err
 	}
-	if err := c.passGate(p); err != nil {
-		return err
+	err = c.passGate(p)
+	if err == nil {
+		_ = unix.Unlinkat(c.dir, gateFile, 0)
+		err = c.poststart(&p.Hooks)
 	}
-	_ = unix.Unlinkat(c.dir, gateFile, 0)
-	if err := c.poststart(&p.Hooks); err != nil {
-		return err
+	var hook *HookError
+	if errors.As(err, &hook) {
+		// A hook that fails undoes the container ("continue the lifecycle at step
+		// 12", runtime.md).
+		err = errors.Join(err, c.remove())
 	}
-	return nil
+	return err
 }
 
 // passGate connects to the first process and serves it up to its execve.

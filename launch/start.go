@@ -53,6 +53,10 @@ func (s *Spawn) Start() (*Child, error) {
 	ours, theirs := sockets[0], sockets[1]
 	defer unix.Close(theirs)
 	files := s.assign(theirs)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
+		s.Facts.OpenFiles = limit.Max
+	}
 	p, err := s.Program(&s.Facts)
 	if err != nil {
 		unix.Close(ours)

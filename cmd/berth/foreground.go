@@ -15,18 +15,32 @@ import (
 // process, its terminal is tied to ours.
 type foreground struct {
 	signals chan os.Signal
+	ready   chan struct{} // closed when all signals are caught
 	raw     *terminal.Raw
 	master  *os.File
 	output  sync.WaitGroup
 }
 
 // newForeground catches signals from now on: one that comes while the container
-// is made reaches it once it runs.
+// is made reaches it once it runs. What ends us is caught before anything is
+// made; the rest meanwhile, as each signal costs a switch of threads in Go.
 func newForeground() *foreground {
-	f := &foreground{signals: make(chan os.Signal, 128)}
-	signal.Notify(f.signals)
-	// Go uses SIGURG to interrupt its own threads, and SIGCHLD tells of our child.
-	signal.Reset(unix.SIGURG, unix.SIGCHLD)
+	f := &foreground{signals: make(chan os.Signal, 128), ready: make(chan struct{})}
+	signal.Notify(f.signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
+	go func() {
+		defer close(f.ready)
+		var rest []os.Signal
+		for n := unix.Signal(1); n <= 64; n++ {
+			switch n {
+			case unix.SIGURG, unix.SIGCHLD, unix.SIGKILL, unix.SIGSTOP, // Go's own, our child's, not to be caught
+				unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGPROF, unix.SIGPIPE, // faults of ours
+				32, 33: // the C library's
+			default:
+				rest = append(rest, n)
+			}
+		}
+		signal.Notify(f.signals, rest...)
+	}()
 	return f
 }
 
@@ -52,18 +66,8 @@ func (f *foreground) console(master *os.File) error {
 
 // wait forwards signals until the process has ended.
 func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
-	ended := make(chan struct{})
-	go func() {
-		// Reaping comes after the last signal has been sent, so none can reach a
-		// stranger with the same pid.
-		fds := []unix.PollFd{{Fd: int32(child.PidFD), Events: unix.POLLIN}}
-		for {
-			if _, err := unix.Poll(fds, -1); err != unix.EINTR {
-				break
-			}
-		}
-		close(ended)
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- awaitEnd(child.PidFD) }()
 	for {
 		select {
 		case s := <-f.signals:
@@ -76,11 +80,40 @@ func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 			if number, ok := s.(unix.Signal); ok {
 				_ = unix.PidfdSendSignal(child.PidFD, number, nil, 0)
 			}
-		case <-ended:
+		case err := <-ended:
+			if err != nil {
+				return 0, err
+			}
+			// Reaping comes after the last signal has been sent, so none can reach a
+			// stranger with the same pid.
 			f.output.Wait()
 			return child.Wait()
 		}
 	}
+}
+
+// awaitEnd waits until a pidfd is readable, which is when its process has ended.
+// It goes through Go's poller, so that no thread is held.
+func awaitEnd(pidfd int) error {
+	own, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.SetNonblock(own, true); err != nil {
+		unix.Close(own)
+		return err
+	}
+	file := os.NewFile(uintptr(own), "pidfd")
+	defer file.Close()
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return conn.Read(func(fd uintptr) bool {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, 0)
+		return err != nil && err != unix.EINTR || n == 1
+	})
 }
 
 func (f *foreground) close() {

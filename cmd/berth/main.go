@@ -1,14 +1,23 @@
 // Berth runs OCI containers. See berth --help.
+
+// Go would open files of our cgroup at every start, and keep them open, to follow
+// its CPU limit. Commands are too short for that.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
 package main
 
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/berth-runtime/berth/internal/cli"
+	"golang.org/x/sys/unix"
 )
 
 // Commands are short: collecting garbage takes longer than what it would free.
@@ -18,6 +27,7 @@ func init() { debug.SetGCPercent(-1) }
 func main() { os.Exit(run()) }
 
 func run() int {
+	keepDescriptors()
 	p := newProgram()
 	root := p.command()
 	err := root.Execute(filepath.Base(os.Args[0]), os.Args[1:], os.Stdout)
@@ -41,6 +51,25 @@ func run() int {
 	}
 	p.log.Error(oneLine(err.Error()))
 	return 1
+}
+
+// keepDescriptors lets no descriptor of our caller pass to a hook or a helper
+// program by accident; what a container is to have is handed over by name.
+func keepDescriptors() {
+	const first = 3
+	if unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	// Linux before 5.11 has no such flag.
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
+			unix.CloseOnExec(fd)
+		}
+	}
 }
 
 // exitStatus ends the program with a status of its own.

@@ -51,6 +51,9 @@ func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
 		return &exitStatus{code: 1, err: err}
 	}
 	defer created.Close()
+	if front != nil {
+		<-front.ready
+	}
 	if err := created.Go(); err != nil {
 		created.Abandon()
 		return &exitStatus{code: 1, err: err}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/spec"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// updateOptions are the limits of a command line.
+type updateOptions struct {
+	file    string
+	memory  specs.LinuxMemory
+	cpu     specs.LinuxCPU
+	pids    specs.LinuxPids
+	io      specs.LinuxBlockIO
+	changes container.Changes
+	given   []string // options that set a limit
+	flags   map[string]string
+}
+
+func (p *program) updateCommand() *cli.Command {
+	o := &updateOptions{flags: map[string]string{}}
+	c := &cli.Command{
+		Name: "update", Args: "ID", Least: 1, Most: 1,
+		Summary: "Change the limits of a container that has a process.",
+		Help: "What is not given stays as it is. Sizes are in bytes, or with k, m, g or t behind them;\n" +
+			"-1 takes a limit off. -r reads a resources object, as linux.resources of config.json,\n" +
+			"where a list of devices replaces the one that holds.",
+		Examples: []string{
+			"berth update --memory 512m --pids-limit 100 demo",
+			"berth update demo --cpu-quota 50000 --cpu-period 100000",
+			`echo '{"memory": {"limit": 268435456}}' | berth update -r - demo`,
+		},
+		Run: func(args []string) error {
+			changes, err := o.resources(os.Stdin)
+			if err != nil {
+				return err
+			}
+			c, err := p.load(args[0])
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return o.name(c.Update(changes))
+		},
+	}
+	o.define(&c.Flags)
+	return c
+}
+
+func (o *updateOptions) define(f *cli.Flags) {
+	f.String(&o.file, "resources", "r", "FILE", "take the limits from a resources object in a file, - for standard input")
+	o.size(f, &o.memory.Limit, "memory", "/memory/limit", "limit of memory")
+	o.size(f, &o.memory.Reservation, "memory-reservation", "/memory/reservation", "memory to be left to the container when there is little")
+	o.size(f, &o.memory.Swap, "memory-swap", "/memory/swap", "limit of memory and swap together")
+	//lint:ignore SA1019 clients still have it
+	o.size(f, &o.memory.Kernel, "kernel-memory", "/memory/kernel", "obsolete: kernel memory is part of the memory")
+	o.size(f, &o.memory.KernelTCP, "kernel-memory-tcp", "/memory/kernelTCP", "limit of TCP buffers (cgroup v1)")
+	number(o, f, &o.cpu.Shares, "cpu-share", "/cpu/shares", "share of the CPU beside other containers, 2 to 262144", parseUint)
+	number(o, f, &o.cpu.Quota, "cpu-quota", "/cpu/quota", "CPU time in a period, in microseconds; -1 for no limit", parseInt)
+	number(o, f, &o.cpu.Period, "cpu-period", "/cpu/period", "length of a period, in microseconds", parseUint)
+	number(o, f, &o.cpu.Burst, "cpu-burst", "/cpu/burst", "unused CPU time that may be kept for later, in microseconds", parseUint)
+	number(o, f, &o.cpu.RealtimePeriod, "cpu-rt-period", "/cpu/realtimePeriod", "length of a realtime period, in microseconds (cgroup v1)", parseUint)
+	number(o, f, &o.cpu.RealtimeRuntime, "cpu-rt-runtime", "/cpu/realtimeRuntime", "realtime CPU time in a period, in microseconds (cgroup v1)", parseInt)
+	number(o, f, &o.cpu.Idle, "cpu-idle", "/cpu/idle", "1: run only where a CPU would be idle; 0: normal", parseInt)
+	o.text(f, &o.cpu.Cpus, "cpuset-cpus", "/cpu/cpus", "LIST", "CPUs to run on, as 0-3,7")
+	o.text(f, &o.cpu.Mems, "cpuset-mems", "/cpu/mems", "LIST", "memory nodes to use, as 0-1")
+	number(o, f, &o.pids.Limit, "pids-limit", "/pids/limit", "number of processes and threads; -1 for no limit", parseInt)
+	number(o, f, &o.io.Weight, "blkio-weight", "/blockIO/weight", "share of block devices beside other containers, 10 to 1000", parseWeight)
+	f.String(&o.changes.L3CacheSchema, "l3-cache-schema", "", "LINE", "Intel RDT: L3 cache, as L3:0=ff;1=f0")
+	f.String(&o.changes.MemBwSchema, "mem-bw-schema", "", "LINE", "Intel RDT: memory bandwidth, as MB:0=20;1=70")
+}
+
+// resources are the limits that are asked for.
+func (o *updateOptions) resources(stdin io.Reader) (*container.Changes, error) {
+	changes := o.changes
+	if o.file != "" {
+		if len(o.given) > 0 {
+			return nil, fmt.Errorf("--resources and --%s: limits come from the file or from options, not from both", o.given[0])
+		}
+		resources, err := readResources(o.file, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("--resources %s: %w", o.file, err)
+		}
+		changes.Resources = resources
+		return &changes, nil
+	}
+	if len(o.given) == 0 {
+		if changes.L3CacheSchema == "" && changes.MemBwSchema == "" {
+			return nil, errors.New("no limit is given; see berth update --help")
+		}
+		return &changes, nil
+	}
+	r := &specs.LinuxResources{}
+	if o.memory != (specs.LinuxMemory{}) {
+		r.Memory = &o.memory
+	}
+	if o.cpu != (specs.LinuxCPU{}) {
+		r.CPU = &o.cpu
+	}
+	if o.pids.Limit != nil {
+		r.Pids = &o.pids
+	}
+	if o.io.Weight != nil {
+		r.BlockIO = &o.io
+	}
+	changes.Resources = r
+	return &changes, nil
+}
+
+func readResources(file string, stdin io.Reader) (*specs.LinuxResources, error) {
+	var data []byte
+	var err error
+	if file == "-" {
+		data, err = io.ReadAll(io.LimitReader(stdin, spec.MaxSize))
+	} else {
+		data, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return spec.ParseResources(data)
+}
+
+// name puts the option in front of a complaint about its entry.
+func (o *updateOptions) name(err error) error {
+	var complaints spec.Errors
+	if !errors.As(err, &complaints) {
+		return err
+	}
+	named := slices.Clone(complaints)
+	for i := range named {
+		if flag, ok := o.flags[named[i].Pointer]; ok && slices.Contains(o.given, flag) {
+			named[i].Pointer = "--" + flag
+		}
+	}
+	return named
+}
+
+func (o *updateOptions) add(f *cli.Flags, name, pointer, value, help string, set func(string) error) {
+	o.flags[pointer] = name
+	f.Func(name, "", value, help, func(text string) error {
+		if err := set(text); err != nil {
+			return err
+		}
+		o.given = append(o.given, name)
+		return nil
+	})
+}
+
+func (o *updateOptions) text(f *cli.Flags, to *string, name, pointer, value, help string) {
+	o.add(f, name, pointer, value, help, func(text string) error {
+		*to = text
+		return nil
+	})
+}
+
+func (o *updateOptions) size(f *cli.Flags, to **int64, name, pointer, help string) {
+	o.add(f, name, pointer, "SIZE", help, func(text string) error {
+		n, err := parseSize(text)
+		*to = &n
+		return err
+	})
+}
+
+func number[T any](o *updateOptions, f *cli.Flags, to **T, name, pointer, help string, parse func(string) (T, error)) {
+	o.add(f, name, pointer, "N", help, func(text string) error {
+		n, err := parse(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a number that it can take", text)
+		}
+		*to = &n
+		return nil
+	})
+}
+
+func parseInt(text string) (int64, error)   { return strconv.ParseInt(text, 10, 64) }
+func parseUint(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
+
+func parseWeight(text string) (uint16, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return uint16(n), err
+}
+
+// parseSize reads a number of bytes, with a unit of 1024 or a power of it behind
+// it: 10m, 1.5G, 64KiB. -1 is no limit.
+func parseSize(text string) (int64, error) {
+	wrong := fmt.Errorf("%q is no size such as 1048576, 10m or 1.5G, nor -1 for no limit", text)
+	if text == "-1" {
+		return -1, nil
+	}
+	digits := strings.TrimRight(strings.ToLower(text), "bikmgtp ")
+	unit := strings.TrimSpace(strings.ToLower(text)[len(digits):])
+	shift := 0
+	if unit != "" && unit != "b" {
+		index := strings.IndexByte("kmgtp", unit[0])
+		if index < 0 {
+			return 0, wrong
+		}
+		switch unit[1:] {
+		case "", "b", "ib":
+		default:
+			return 0, wrong
+		}
+		shift = 10 * (index + 1)
+	}
+	if n, err := strconv.ParseUint(digits, 10, 63); err == nil {
+		if n > 1<<(63-shift)-1 {
+			return 0, fmt.Errorf("%q is more than a limit can be", text)
+		}
+		return int64(n) << shift, nil
+	}
+	whole, part, found := strings.Cut(digits, ".")
+	if !found || whole == "" || part == "" || strings.Trim(whole+part, "0123456789") != "" {
+		return 0, wrong
+	}
+	value, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return 0, wrong
+	}
+	if value *= float64(uint64(1) << shift); value >= 1<<62 {
+		return 0, fmt.Errorf("%q is more than a limit can be", text)
+	}
+	return int64(value), nil
+}
