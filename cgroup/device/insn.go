@@ -16,6 +16,8 @@ const (
 	opLoadWord  = 0x61 // dst = *(u32 *)(src + off)
 	opMove32    = 0xbc // dst = src
 	opMoveImm   = 0xb7 // dst = imm
+	opXorImm32  = 0xa4 // dst ^= imm
+	opOr32      = 0x4c // dst |= src
 	opAndImm32  = 0x54 // dst &= imm
 	opShiftImm  = 0x74 // dst >>= imm, 32 bits
 	opJumpNE32  = 0x56 // if dst != imm goto +off, 32 bits (Linux 5.1)

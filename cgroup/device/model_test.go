@@ -64,6 +64,15 @@ func runProgram(code []byte, t Type, major, minor uint32, access Access) (bool, 
 			case 0x54: // ALU AND K
 				reg[dst] = uint64(uint32(reg[dst]) & imm)
 				continue
+			case 0xa4: // ALU XOR K
+				reg[dst] = uint64(uint32(reg[dst]) ^ imm)
+				continue
+			case 0x4c: // ALU OR X
+				if !set[src] {
+					return false, fmt.Errorf("%d: register %d is not set", pc, src)
+				}
+				reg[dst] = uint64(uint32(reg[dst]) | uint32(reg[src]))
+				continue
 			case 0x74: // ALU RSH K
 				reg[dst] = uint64(uint32(reg[dst]) >> imm)
 				continue

@@ -19,6 +19,8 @@ const (
 	regType   = 3
 	regMajor  = 4
 	regMinor  = 5
+	regMiss   = 6 // 0 where a rule speaks of the device
+	regPart   = 7
 )
 
 // Program gives the BPF program of type BPF_PROG_TYPE_CGROUP_DEVICE that
@@ -26,7 +28,7 @@ const (
 //
 // It goes through the rules from the last to the first and strikes what they
 // allow from what is asked for. It has no loop, no map, no helper and needs no
-// kernel headers: about six instructions for each rule.
+// kernel headers: about ten instructions for each rule.
 func (p Policy) Program() []byte { return encode(p.program()) }
 
 func (p Policy) program() []insn {
@@ -59,30 +61,42 @@ func answer(allow bool) []insn {
 	return []insn{{op: opMoveImm, dst: regAnswer, imm: imm}, {op: opExit}}
 }
 
-// ruleCode is a chain of tests that jump behind the rule, and its verdict.
+// ruleCode is a test that jumps behind the rule, and its verdict.
+//
+// The test is one jump on the sum of all differences. With a jump for each
+// number the verifier would learn the number behind it, and walk the rest of the
+// program once more with what it knows: 400 rules took it seconds.
 func ruleCode(r Rule) []insn {
-	var tests []insn
-	test := func(reg uint8, value int64) {
-		tests = append(tests, insn{op: opJumpNE32, dst: reg, imm: int32(uint32(value))})
+	var code []insn
+	differs := func(reg uint8, value int64) {
+		into := uint8(regMiss)
+		if len(code) > 0 {
+			into = regPart
+		}
+		code = append(code,
+			insn{op: opMove32, dst: into, src: reg},
+			insn{op: opXorImm32, dst: into, imm: int32(uint32(value))})
+		if into == regPart {
+			code = append(code, insn{op: opOr32, dst: regMiss, src: regPart})
+		}
 	}
 	switch r.Type {
 	case Block:
-		test(regType, devBlock)
+		differs(regType, devBlock)
 	case Char:
-		test(regType, devChar)
+		differs(regType, devChar)
 	}
 	if r.Major != Any {
-		test(regMajor, r.Major)
+		differs(regMajor, r.Major)
 	}
 	if r.Minor != Any {
-		test(regMinor, r.Minor)
+		differs(regMinor, r.Minor)
 	}
 	verdict := verdictCode(r)
-	end := len(tests) + len(verdict)
-	for i := range tests {
-		tests[i].off = int16(end - i - 1)
+	if len(code) > 0 {
+		code = append(code, insn{op: opJumpNE32, dst: regMiss, imm: 0, off: int16(len(verdict))})
 	}
-	return append(tests, verdict...)
+	return append(code, verdict...)
 }
 
 func verdictCode(r Rule) []insn {
