@@ -7,6 +7,7 @@ FNR == 1 {
 	passed = failed = skipped = 0; split("", why); split("", count); split("", which); failures = ""
 }
 /^### FAIL/ { failures = failures "  FAIL package " $3 "\n" }
+/^(panic|fatal error): / { failures = failures "  " $0 " (in or beside " current ")\n" }
 /^=== (RUN|NAME|CONT) / { current = $3; next }
 /^ *--- PASS: / { passed++ }
 /^ *--- FAIL: / { failed++; failures = failures "  FAIL " $3 "\n" }
