@@ -50,6 +50,27 @@ func actionValue(action specs.LinuxSeccompAction) (value uint32, ok bool) {
 	return 0, false
 }
 
+// actionOf is the action behind what a filter returns.
+func actionOf(value uint32) specs.LinuxSeccompAction {
+	switch value & retActionFull {
+	case retKillThread:
+		return specs.ActKillThread
+	case retTrap:
+		return specs.ActTrap
+	case retErrno:
+		return specs.ActErrno
+	case retUserNotif:
+		return specs.ActNotify
+	case retTrace:
+		return specs.ActTrace
+	case retLog:
+		return specs.ActLog
+	case retAllow:
+		return specs.ActAllow
+	}
+	return specs.ActKillProcess // the kernel's own way with what it doesn't know
+}
+
 // checkAction turns an action and its errno into what the filter returns.
 func checkAction(at, action string, errno *uint, errnoAt string) (uint32, error) {
 	value, ok := actionValue(specs.LinuxSeccompAction(action))

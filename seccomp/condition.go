@@ -53,6 +53,10 @@ func (g *graph) decide(a *arch, rules []rule, fallback uint32) nodeID {
 	if len(rules[0].conditions) == 0 {
 		return g.ret(rules[0].action)
 	}
+	if len(rules) > cbpf.MaxInstructions {
+		g.full = true // each takes an instruction at least
+		return g.ret(fallback)
+	}
 	d := decision{graph: g, arch: a, rules: rules, fallback: fallback, done: make(map[place]nodeID)}
 	return d.at(place{0, 0, knowledge{register: nothing, arg: nothing}})
 }

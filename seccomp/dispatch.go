@@ -14,13 +14,17 @@ type span struct {
 }
 
 // A dispatch builds, for the architectures that share one AUDIT_ARCH, the search by number.
+//
+// Up to where an outcome is found, a filter looks at the architecture and the number alone. That matters beyond the few
+// instructions: since Linux 5.11 the kernel finds out, when a filter is loaded, for which numbers it says ALLOW without
+// looking at anything else, and doesn't run it for those calls any more (seccomp_cache_prepare()).
 type dispatch struct {
 	*graph
 	policy *policy
 	spans  []span
 }
 
-// outcomes of a number that the profile doesn't name.
+// A gap is the outcome of numbers that the profile doesn't name.
 type gap struct {
 	node nodeID
 	last uint32 // it holds up to this number

@@ -142,3 +142,18 @@ func (f *Filter) Bytes() []byte {
 	}
 	return b
 }
+
+// Decide is what becomes of a call of the native architecture with these arguments, the rest zero: the action, and the errno or
+// the message for the tracer. It is false where there is no such call. Whoever loads a filter can so find out beforehand
+// whether calls that are still to be made would be let through, or wait for an agent.
+func (f *Filter) Decide(syscall string, args ...uint64) (action specs.LinuxSeccompAction, data uint16, ok bool) {
+	a := archByName(f.Archs[0])
+	number, ok := a.table.NumberOf(syscall)
+	if !ok {
+		return "", 0, false
+	}
+	call := cbpf.Data{Number: number, Arch: a.audit}
+	copy(call.Args[:], args)
+	value, _ := cbpf.Run(f.Program, &call, a.bigEndian)
+	return actionOf(value), uint16(value & retData), true
+}

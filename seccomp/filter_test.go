@@ -141,6 +141,100 @@ func TestDefaultIsShort(t *testing.T) {
 	}
 }
 
+// TestAllowIsConstant goes the way of the kernel's seccomp_is_const_allow(): calls that are allowed without conditions are to be
+// found so by it.
+func TestAllowIsConstant(t *testing.T) {
+	constant := func(program []Instruction, arch, number uint32) bool {
+		var a uint32
+		for pc := 0; ; pc++ {
+			ins := program[pc]
+			taken := false
+			switch {
+			case ins.Code == cbpf.LoadWord && ins.K == cbpf.OffsetNumber:
+				a = number
+				continue
+			case ins.Code == cbpf.LoadWord && ins.K == cbpf.OffsetArch:
+				a = arch
+				continue
+			case ins.Code == cbpf.Return:
+				return ins.K == retAllow
+			case ins.Code == cbpf.Jump:
+				pc += int(ins.K)
+				continue
+			case ins.Code == cbpf.And:
+				a &= ins.K
+				continue
+			case ins.Code == cbpf.JumpEqual:
+				taken = a == ins.K
+			case ins.Code == cbpf.JumpGreater:
+				taken = a > ins.K
+			case ins.Code == cbpf.JumpGreaterEq:
+				taken = a >= ins.K
+			case ins.Code == cbpf.JumpSet:
+				taken = a&ins.K != 0
+			default:
+				return false
+			}
+			if taken {
+				pc += int(ins.Jt)
+			} else {
+				pc += int(ins.Jf)
+			}
+		}
+	}
+	p := Default()
+	p.Architectures = kin(specs.ArchX86_64)
+	f, err := CompileFor(specs.ArchX86_64, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Syscalls {
+		for _, name := range s.Names {
+			for _, native := range f.Archs {
+				a := archByName(native)
+				if number, ok := a.table.NumberOf(name); ok && constant(f.Program, a.audit, number) != (len(s.Args) == 0 && s.Action == specs.ActAllow) {
+					t.Errorf("%s on %s", name, native)
+				}
+			}
+		}
+	}
+}
+
+// TestDecide has the filter's own answers.
+func TestDecide(t *testing.T) {
+	p := &specs.LinuxSeccomp{DefaultAction: specs.ActErrno, Syscalls: []specs.LinuxSyscall{
+		{Names: []string{"write"}, Action: specs.ActNotify, Args: []specs.LinuxSeccompArg{{Index: 0, Value: 2, Op: specs.OpEqualTo}}},
+		{Names: []string{"execve"}, Action: specs.ActAllow},
+		{Names: []string{"uname"}, Action: specs.ActTrace, ErrnoRet: uintp(4242)},
+		{Names: []string{"kill"}, Action: specs.ActKill},
+	}}
+	f, err := CompileFor(specs.ArchX86_64, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		args   []uint64
+		action specs.LinuxSeccompAction
+		data   uint16
+	}{
+		{"write", []uint64{2, 7}, specs.ActNotify, 0},
+		{"write", nil, specs.ActErrno, 1},
+		{"execve", nil, specs.ActAllow, 0},
+		{"uname", nil, specs.ActTrace, 4242},
+		{"kill", nil, specs.ActKillThread, 0},
+		{"read", nil, specs.ActErrno, 1},
+	} {
+		action, data, ok := f.Decide(test.name, test.args...)
+		if action != test.action || data != test.data || !ok {
+			t.Errorf("%s %v: %s %d %v, want %s %d", test.name, test.args, action, data, ok, test.action, test.data)
+		}
+	}
+	if _, _, ok := f.Decide("waitpid"); ok {
+		t.Error("x86-64 has no waitpid")
+	}
+}
+
 // TestLongProfiles goes to the limit of what the kernel takes, and over it.
 func TestLongProfiles(t *testing.T) {
 	ioctls := func(n int) *specs.LinuxSeccomp {
@@ -158,6 +252,10 @@ func TestLongProfiles(t *testing.T) {
 	_, err := CompileFor(specs.ArchX86_64, ioctls(5000))
 	var tooLarge *TooLargeError
 	if !errors.As(err, &tooLarge) || tooLarge.Limit != 4096 {
+		t.Errorf("%v is not a TooLargeError", err)
+	}
+
+	if _, err := CompileFor(specs.ArchX86_64, ioctls(200000)); !errors.As(err, &tooLarge) {
 		t.Errorf("%v is not a TooLargeError", err)
 	}
 

@@ -9,6 +9,8 @@ type graph struct {
 	nodes []node
 	size  []int32 // for each node, the instructions from there on if nothing were shared, up to a limit
 	index map[node]nodeID
+	// returns are the nodes that end a filter: few, and asked for with each call of the profile.
+	returns []nodeID
 	// forget makes conditions be compiled one by one, see condition.go.
 	forget bool
 	full   bool // too many nodes: what comes out is of no use
@@ -55,7 +57,16 @@ func (g *graph) add(n node) nodeID {
 }
 
 func (g *graph) ret(value uint32) nodeID {
-	return g.add(node{code: cbpf.Return, k: value})
+	for _, id := range g.returns {
+		if g.nodes[id].k == value {
+			return id
+		}
+	}
+	id := g.add(node{code: cbpf.Return, k: value})
+	if len(g.returns) < 16 {
+		g.returns = append(g.returns, id)
+	}
+	return id
 }
 
 // load is a load of a word and what follows it, or only that if it doesn't look at the word.

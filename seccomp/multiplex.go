@@ -99,11 +99,12 @@ type multiplexer struct {
 
 // noted is what the profile says about one call behind a multiplexer.
 type noted struct {
-	sub    subCall
-	order  int // where the profile first names it
-	entry  int
-	action uint32
-	always bool // the action is that of a rule without conditions
+	sub         subCall
+	multiplexer uint32 // number of it
+	rule        int    // index of the rule that is kept for it, where the profile first names the call
+	entry       int    // that the action is of
+	action      uint32
+	always      bool // the action is that of a rule without conditions
 }
 
 // multiplexerOf is nil for an architecture that has no socketcall. Those that have it have ipc as well.
@@ -116,15 +117,21 @@ func multiplexerOf(a *arch) *multiplexer {
 	return &multiplexer{arch: a, socketcall: socketcall, ipc: ipc}
 }
 
-func (m *multiplexer) note(name string, e *entry, index, order int, fallback uint32) {
+// note takes a rule for a name in, if that is a call behind a multiplexer. When it meets the call for the first time, it
+// returns what it noted, so that the caller can keep a place in the order of rules for it.
+func (m *multiplexer) note(name string, e *entry, index, place int, fallback uint32) *noted {
 	sub, ok := subCallOf(name)
 	if !ok {
-		return
+		return nil
 	}
 	k := slices.IndexFunc(m.noted, func(n noted) bool { return n.sub == sub })
-	if k < 0 {
+	fresh := k < 0
+	if fresh {
 		k = len(m.noted)
-		m.noted = append(m.noted, noted{sub: sub, order: order, entry: index, action: fallback})
+		m.noted = append(m.noted, noted{sub: sub, multiplexer: m.socketcall, rule: place, entry: index, action: fallback})
+		if sub.viaIPC {
+			m.noted[k].multiplexer = m.ipc
+		}
 	}
 	n := &m.noted[k]
 	switch {
@@ -134,20 +141,16 @@ func (m *multiplexer) note(name string, e *entry, index, order int, fallback uin
 	default:
 		n.action = stricter(n.action, e.action)
 	}
+	if fresh {
+		return n
+	}
+	return nil
 }
 
-// references adds the multiplexed way of what was noted.
-func (m *multiplexer) references(refs []reference, fallback uint32) []reference {
-	for i := range m.noted {
-		n := &m.noted[i]
-		if n.action == fallback {
-			continue
-		}
-		nr, c := m.socketcall, condition{op: equal, value: uint64(n.sub.number)}
-		if n.sub.viaIPC {
-			nr, c = m.ipc, condition{op: maskedEqual, mask: ipcMask, value: uint64(n.sub.number)}
-		}
-		refs = append(refs, reference{sortKey(nr, n.order), rule{[]condition{c}, n.action, n.entry}})
+// conditions tell the call from the multiplexer's others.
+func (n *noted) conditions() []condition {
+	if n.sub.viaIPC {
+		return []condition{{op: maskedEqual, mask: ipcMask, value: uint64(n.sub.number)}}
 	}
-	return refs
+	return []condition{{op: equal, value: uint64(n.sub.number)}}
 }

@@ -1,7 +1,6 @@
 package seccomp
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-runtime/berth/seccomp/internal/sysnum"
@@ -33,6 +32,7 @@ type table struct {
 // names is the profile's names, looked up once for all architectures.
 type names struct {
 	ids     [][]sysnum.ID // for each entry and name; unknownID where no architecture has such a call
+	count   int
 	unknown []UnknownName
 }
 
@@ -40,11 +40,10 @@ const unknownID = sysnum.ID(0xffff)
 
 func (p *policy) lookUp() names {
 	var n names
-	total := 0
 	for i := range p.entries {
-		total += len(p.entries[i].names)
+		n.count += len(p.entries[i].names)
 	}
-	all := make([]sysnum.ID, 0, total)
+	all := make([]sysnum.ID, 0, n.count)
 	n.ids = make([][]sysnum.ID, len(p.entries))
 	for i := range p.entries {
 		start := len(all)
@@ -61,80 +60,78 @@ func (p *policy) lookUp() names {
 	return n
 }
 
-// A reference is a rule on its way to its call. Its key sorts by number first, by place in the profile second.
-type reference struct {
-	key  uint64
-	rule rule
-}
-
-func sortKey(number uint32, order int) uint64 {
-	return uint64(number)<<32 | uint64(order)
-}
-
 // resolve gives each rule to the calls of the architecture that it names. Names that the architecture lacks are left
 // out: profiles list those of all architectures.
 func (p *policy) resolve(a *arch, n *names) table {
 	t := table{arch: a}
-	refs := make([]reference, 0, 512)
+	// Each rule with the number of its call, in the order of the profile. A key is the number and the place in rules, so
+	// that sorting the keys sorts by number first and by the profile's order second.
+	rules, keys := make([]rule, 0, n.count+16), make([]uint64, 0, n.count+16)
+	add := func(number uint32, r rule) {
+		keys = append(keys, uint64(number)<<32|uint64(len(rules)))
+		rules = append(rules, r)
+	}
 	mux := multiplexerOf(a)
-	order := 0
 	for i := range p.entries {
 		e := &p.entries[i]
 		// A rule that says what the default says is left out, as in runc: libseccomp refuses it.
 		redundant := e.action == p.fallback
 		for j, name := range e.names {
 			if mux != nil && !redundant {
-				mux.note(name, e, i, order, p.fallback)
-			}
-			if id := n.ids[i][j]; id != unknownID {
-				if nr, ok := a.table.Number(id); ok {
-					if ageTells(a, nr) && (!t.known || nr > t.newest) {
-						t.newest, t.known = nr, true
-					}
-					if !redundant {
-						for _, conditions := range e.rulesFor(a) {
-							refs = append(refs, reference{sortKey(nr, order), rule{conditions, e.action, i}})
-							order++
-						}
-					}
+				if c := mux.note(name, e, i, len(rules), p.fallback); c != nil {
+					add(c.multiplexer, rule{c.conditions(), p.fallback, i})
 				}
 			}
-			order++
+			id := n.ids[i][j]
+			if id == unknownID {
+				continue
+			}
+			nr, ok := a.table.Number(id)
+			if !ok {
+				continue
+			}
+			if ageTells(a, nr) && (!t.known || nr > t.newest) {
+				t.newest, t.known = nr, true
+			}
+			if redundant {
+				continue
+			}
+			for _, conditions := range e.rulesFor(a) {
+				add(nr, rule{conditions, e.action, i})
+			}
 		}
 	}
 	if mux != nil {
-		refs = mux.references(refs, p.fallback)
+		for i := range mux.noted {
+			n := &mux.noted[i]
+			rules[n.rule].action, rules[n.rule].entry = n.action, n.entry
+		}
+		keys = slices.DeleteFunc(keys, func(key uint64) bool { return rules[uint32(key)].action == p.fallback })
 	}
-	// Sorted beside the references, which are larger.
-	type place struct {
-		key uint64
-		ref int
-	}
-	places := make([]place, len(refs))
-	for i := range refs {
-		places[i] = place{refs[i].key, i}
-	}
-	slices.SortFunc(places, func(x, y place) int { return cmp.Compare(x.key, y.key) })
-	rules := make([]rule, len(refs))
-	for i := range places {
-		rules[i] = refs[places[i].ref].rule
-	}
+	slices.Sort(keys)
 
-	t.calls = make([]resolved, 0, len(refs))
-	for start := 0; start < len(places); {
-		number := uint32(places[start].key >> 32)
-		end := start + 1
-		for end < len(places) && uint32(places[end].key>>32) == number {
+	t.calls = make([]resolved, 0, len(keys))
+	for len(keys) > 0 {
+		number := uint32(keys[0] >> 32)
+		end := 1
+		for end < len(keys) && uint32(keys[end]>>32) == number {
 			end++
 		}
-		mine := rules[start:end:end]
+		first := uint32(keys[0])
+		mine := rules[first : first+1 : first+1]
+		if end > 1 {
+			mine = make([]rule, end)
+			for i := range mine {
+				mine[i] = rules[uint32(keys[i])]
+			}
+		}
 		// A rule without conditions takes the call over, wherever it stands; of several the first. That is libseccomp's
 		// way, and so of every profile in use.
 		if k := slices.IndexFunc(mine, func(r rule) bool { return len(r.conditions) == 0 }); k >= 0 {
 			mine = mine[k : k+1 : k+1]
 		}
 		t.calls = append(t.calls, resolved{number, mine})
-		start = end
+		keys = keys[end:]
 	}
 	return t
 }
