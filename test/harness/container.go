@@ -31,7 +31,7 @@ type Container struct {
 	// Env is added to the environment of every call.
 	Env []string
 
-	written, touched bool
+	foreign, touched bool
 }
 
 // Container makes a bundle with a root file system and the default config, to run args.
@@ -62,30 +62,30 @@ func (c *Container) WriteFile(name, content string, mode os.FileMode) {
 	c.Box.must(os.Chmod(path, mode))
 }
 
-// Write puts the config into the bundle. The first call of the engine does it too.
+// Write puts the config into the bundle. Create and run do it too.
 func (c *Container) Write() {
 	c.Box.T.Helper()
 	data, err := json.MarshalIndent(c.Spec, "", "  ")
 	c.Box.must(err)
-	c.WriteConfig(string(data))
+	c.Box.must(os.WriteFile(filepath.Join(c.Dir, "config.json"), data, 0o644))
 }
 
-// WriteConfig puts any text into the bundle as config.json.
+// WriteConfig puts any text into the bundle as config.json, for good: Spec is no longer written.
 func (c *Container) WriteConfig(text string) {
 	c.Box.T.Helper()
 	c.Box.must(os.WriteFile(filepath.Join(c.Dir, "config.json"), []byte(text), 0o644))
-	c.written = true
+	c.foreign = true
 }
 
 // Command prepares "VERB flags… ID words…" for the container.
 func (c *Container) Command(verb string, flags []string, words ...string) *Command {
 	c.Box.T.Helper()
-	if !c.written {
-		c.Write()
-	}
 	c.touched = true
 	args := append([]string{verb}, flags...)
 	if verb == "run" || verb == "create" || verb == "restore" {
+		if !c.foreign {
+			c.Write()
+		}
 		args = append(args, "--bundle", c.Dir)
 	}
 	cmd := c.Box.Command(append(append(args, c.ID), words...)...)

@@ -1,8 +1,10 @@
 package integration
 
 import (
+	"os"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 // statusField returns a field of /proc/PID/status.
@@ -20,3 +22,14 @@ func ptr[T any](v T) *T { return &v }
 
 // procPath names a file of a process.
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
+
+// replaceWithLink puts a symbolic link in the place of a file.
+func replaceWithLink(t *testing.T, path, target string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}

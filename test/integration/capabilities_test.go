@@ -1,0 +1,100 @@
+package integration
+
+import (
+	"slices"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/test/harness"
+	"github.com/berth-runtime/berth/test/inside/view"
+)
+
+func wantCaps(t *testing.T, v *view.View, set string, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	if got := harness.Caps(t, v, set); !slices.Equal(got, want) {
+		t.Errorf("%s: %v, want %v", set, got, want)
+	}
+}
+
+func TestCapabilitiesOfRoot(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container()
+	c.Spec.Process.Capabilities = &specs.LinuxCapabilities{
+		Bounding:    []string{"CAP_KILL", "CAP_CHOWN", "CAP_SYS_CHROOT"},
+		Effective:   []string{"CAP_KILL"},
+		Permitted:   []string{"CAP_KILL", "CAP_CHOWN"},
+		Inheritable: []string{"CAP_CHOWN"},
+		Ambient:     []string{"CAP_CHOWN"},
+	}
+	v := c.Look()
+	// execve gives root all that is in the bounding set.
+	wantCaps(t, v, "Bnd", "CAP_CHOWN", "CAP_KILL", "CAP_SYS_CHROOT")
+	wantCaps(t, v, "Prm", "CAP_CHOWN", "CAP_KILL", "CAP_SYS_CHROOT")
+	wantCaps(t, v, "Eff", "CAP_CHOWN", "CAP_KILL", "CAP_SYS_CHROOT")
+	wantCaps(t, v, "Inh", "CAP_CHOWN")
+	wantCaps(t, v, "Amb", "CAP_CHOWN")
+}
+
+// An ordinary user keeps what is ambient, and nothing else.
+func TestCapabilitiesOfAUser(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container()
+	c.Spec.Process.User.UID = 1000
+	c.Spec.Process.Capabilities = &specs.LinuxCapabilities{
+		Bounding:    []string{"CAP_KILL", "CAP_CHOWN", "CAP_NET_BIND_SERVICE"},
+		Effective:   []string{"CAP_KILL", "CAP_NET_BIND_SERVICE"},
+		Permitted:   []string{"CAP_KILL", "CAP_NET_BIND_SERVICE"},
+		Inheritable: []string{"CAP_KILL", "CAP_NET_BIND_SERVICE"},
+		Ambient:     []string{"CAP_NET_BIND_SERVICE"},
+	}
+	v := c.Look()
+	wantCaps(t, v, "Bnd", "CAP_CHOWN", "CAP_KILL", "CAP_NET_BIND_SERVICE")
+	wantCaps(t, v, "Prm", "CAP_NET_BIND_SERVICE")
+	wantCaps(t, v, "Eff", "CAP_NET_BIND_SERVICE")
+	wantCaps(t, v, "Inh", "CAP_KILL", "CAP_NET_BIND_SERVICE")
+	wantCaps(t, v, "Amb", "CAP_NET_BIND_SERVICE")
+}
+
+func TestCapabilitiesNone(t *testing.T) {
+	for _, uid := range []uint32{0, 1000} {
+		b := harness.New(t)
+		c := b.Container()
+		c.Spec.Process.User.UID = uid
+		c.Spec.Process.Capabilities = &specs.LinuxCapabilities{}
+		v := c.Look()
+		for _, set := range []string{"Bnd", "Prm", "Eff", "Inh", "Amb"} {
+			wantCaps(t, v, set)
+		}
+	}
+}
+
+// Capabilities of a later kernel are a warning, and the others are set.
+func TestCapabilitiesUnknown(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "look")
+	c.Spec.Process.Capabilities = &specs.LinuxCapabilities{
+		Bounding:  []string{"CAP_KILL", "CAP_OF_TOMORROW"},
+		Effective: []string{"CAP_KILL", "CAP_OF_TOMORROW"},
+		Permitted: []string{"CAP_KILL", "CAP_OF_TOMORROW"},
+	}
+	r := c.Run().OK(t).Warns(t, "CAP_OF_TOMORROW")
+	wantCaps(t, harness.ParseView(t, r.Stdout), "Bnd", "CAP_KILL")
+}
+
+// The sets are not only in /proc: what they don't allow is refused.
+func TestCapabilitiesDecide(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container()
+	without := []string{"CAP_SETUID"}
+	c.Spec.Process.Capabilities = &specs.LinuxCapabilities{Bounding: without, Effective: without, Permitted: without}
+	got := c.Try("sethostname=other", "mknod=/tmp/null,1,3", "chown=/etc/passwd,5,5")
+	for _, what := range []string{"sethostname=other", "mknod=/tmp/null,1,3", "chown=/etc/passwd,5,5"} {
+		harness.Refused(t, got, what, "EPERM")
+	}
+	with := []string{"CAP_SYS_ADMIN", "CAP_CHOWN"}
+	c.Spec.Process.Capabilities = &specs.LinuxCapabilities{Bounding: with, Effective: with, Permitted: with}
+	got = c.Try("sethostname=other", "chown=/etc/passwd,5,5")
+	harness.Allowed(t, got, "sethostname=other", "chown=/etc/passwd,5,5")
+}
