@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"net"
 	"path/filepath"
@@ -17,16 +18,17 @@ import (
 
 // fakeSystemd is as much of systemd's D-Bus interface as the driver uses.
 type fakeSystemd struct {
-	mu      sync.Mutex
-	version string
-	units   map[string]*fakeUnit
-	results map[string]string // how the job of a unit ends, where not as done
-	silent  map[string]bool   // units whose jobs never end
-	refuse  map[string]*dbus.Error
-	early   bool // JobRemoved goes out before the reply that names the job
-	private bool // there is no bus, and everybody gets all signals
-	jobs    int
-	calls   []string
+	mu       sync.Mutex
+	version  string
+	units    map[string]*fakeUnit
+	results  map[string]string // how the job of a unit ends, where not as done
+	silent   map[string]bool   // units whose jobs never end
+	refuse   map[string]*dbus.Error
+	early    bool // JobRemoved goes out before the reply that names the job
+	machines map[string]string
+	private  bool // there is no bus, and everybody gets all signals
+	jobs     int
+	calls    []string
 
 	// breakOn drops the connection, once, when this method is called;
 	// breakAfter carries the call out first.
@@ -44,7 +46,7 @@ type fakeUnit struct {
 }
 
 func newFake() *fakeSystemd {
-	return &fakeSystemd{version: "257.4-1", units: map[string]*fakeUnit{}, results: map[string]string{}, silent: map[string]bool{}, refuse: map[string]*dbus.Error{}}
+	return &fakeSystemd{version: "257.4-1", units: map[string]*fakeUnit{}, results: map[string]string{}, silent: map[string]bool{}, refuse: map[string]*dbus.Error{}, machines: map[string]string{}}
 }
 
 func noSuchUnit(name string) *dbus.Error {
@@ -116,6 +118,9 @@ func (f *fakeSystemd) call(member string, body []any) (reply []any, end *jobEnd,
 			u.properties[p[0].(string)] = append(u.properties[p[0].(string)], p[1].(dbus.Variant))
 		}
 		return nil, nil, nil
+	case "RegisterMachine":
+		f.machines[name] = strings.TrimSpace(fmt.Sprintln(body[1:]...))
+		return []any{dbus.ObjectPath("/org/freedesktop/machine1/machine/x")}, nil, nil
 	case "FreezeUnit", "ThawUnit":
 		if u == nil {
 			return nil, nil, noSuchUnit(name)

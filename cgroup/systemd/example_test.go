@@ -1,0 +1,47 @@
+package systemd_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/cgroup/systemd"
+	"github.com/berth-runtime/berth/cgroup/systemd/unit"
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// A container's scope is started with all its limits in one call. What systemd
+// has no property for is left over for the files.
+func ExampleManager_Start() {
+	ctx := context.Background()
+	m := systemd.New(systemd.Options{})
+	defer m.Close()
+
+	version, err := m.Version(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	place, err := unit.Resolve("machine.slice:berth:demo", "demo", false)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	limit := int64(64 << 20)
+	res := &specs.LinuxResources{Memory: &specs.LinuxMemory{Limit: &limit}}
+	layout, _ := ledger.Named("unified", version)
+	limits, rest, _, err := ledger.Properties(res, layout, ledger.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	properties := systemd.Base(place, "demo container", 4242)
+	properties = append(properties, systemd.Resources(ledger.Accounting(layout))...)
+	properties = append(properties, systemd.Resources(limits)...)
+	path, err := m.Start(ctx, place.Unit, properties)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("its cgroup is", path, "and", len(rest), "files are left to write")
+}
