@@ -26,6 +26,9 @@ type CreateOptions struct {
 	// Attached containers are not started by Start: they are let go by the
 	// Created that Create returns.
 	Attached bool
+	// Armed, if not nil, is waited for before anything is made: the caller is not
+	// to be ended by a signal half-way.
+	Armed <-chan struct{}
 }
 
 // IO is where a process's descriptors come from and go to.
@@ -99,6 +102,9 @@ func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 	}
 	for _, w := range p.Warnings {
 		r.warn("%s", w)
+	}
+	if o.Armed != nil {
+		<-o.Armed
 	}
 	c, err := r.claim(id)
 	if err != nil {

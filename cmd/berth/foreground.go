@@ -15,6 +15,7 @@ import (
 // process, its terminal is tied to ours.
 type foreground struct {
 	signals chan os.Signal
+	armed   chan struct{} // closed when the signals that would end us are caught
 	ready   chan struct{} // closed when all signals are caught
 	raw     *terminal.Raw
 	master  *os.File
@@ -25,10 +26,11 @@ type foreground struct {
 // is made reaches it once it runs. What ends us is caught before anything is
 // made; the rest meanwhile, as each signal costs a switch of threads in Go.
 func newForeground() *foreground {
-	f := &foreground{signals: make(chan os.Signal, 128), ready: make(chan struct{})}
-	signal.Notify(f.signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
+	f := &foreground{signals: make(chan os.Signal, 128), armed: make(chan struct{}), ready: make(chan struct{})}
 	go func() {
 		defer close(f.ready)
+		signal.Notify(f.signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
+		close(f.armed)
 		var rest []os.Signal
 		for n := unix.Signal(1); n <= 64; n++ {
 			switch n {
@@ -116,8 +118,9 @@ func awaitEnd(pidfd int) error {
 	})
 }
 
+// close gives the terminal back. Signals stay caught: to let go of them takes Go
+// longer than what is left to do.
 func (f *foreground) close() {
-	signal.Stop(f.signals)
 	if f.raw != nil {
 		f.raw.Restore()
 		f.raw = nil

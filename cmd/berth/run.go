@@ -28,6 +28,12 @@ func (p *program) runCommand() *cli.Command {
 }
 
 func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
+	var front *foreground
+	if !detach {
+		debug.SetGCPercent(100)
+		front = newForeground()
+		defer front.close()
+	}
 	r, err := p.runtime()
 	if err != nil {
 		return err
@@ -37,11 +43,8 @@ func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
 		return err
 	}
 	options.Attached = true
-	var front *foreground
-	if !detach {
-		debug.SetGCPercent(100)
-		front = newForeground()
-		defer front.close()
+	if front != nil {
+		options.Armed = front.armed
 		if o.consoleSocket == "" {
 			options.Console = front.console
 		}
