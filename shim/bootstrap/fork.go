@@ -38,6 +38,9 @@ func fork(a *Args, p *params, listener *os.File) error {
 	if a.Debug || p.message.LogLevel < 0 {
 		argv = append(argv, "-debug")
 	}
+	if err := keepNothing(); err != nil {
+		return err
+	}
 	fd := null.Fd()
 	pid, err := syscall.ForkExec(self, argv, &syscall.ProcAttr{
 		Env:   serverEnv(p),
@@ -50,6 +53,25 @@ func fork(a *Args, p *params, listener *os.File) error {
 	if err := place(pid, p.options.ShimCgroup); err != nil {
 		unix.Kill(pid, unix.SIGKILL)
 		return err
+	}
+	return nil
+}
+
+// keepNothing marks all but the standard streams close-on-exec: what containerd
+// itself was started with, or leaks, is not to live on in a server.
+func keepNothing() error {
+	const first = 3
+	if unix.CloseRange(first, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil { // Linux 5.11
+		return nil
+	}
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
+			unix.CloseOnExec(fd)
+		}
 	}
 	return nil
 }

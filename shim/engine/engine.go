@@ -51,16 +51,16 @@ type Container interface {
 	Update(ctx context.Context, resources []byte) error
 	Pids(ctx context.Context) ([]int, error)
 	Checkpoint(ctx context.Context, spec *Checkpoint) error
-	Cgroup() Cgroup
 }
 
-// Cgroup is a container's cgroup, read by whatever can read one.
+// Cgroup is a container's cgroup, which the shim reads without the engine's help.
 type Cgroup interface {
 	// Stats is a cgroup metrics message, with its type URL; see package wire.
 	Stats() (typeURL string, message []byte, err error)
 	// WatchOOM calls oom once for every time that the kernel killed for want of
 	// memory, until stop is called.
 	WatchOOM(oom func()) (stop func(), err error)
+	Close()
 }
 
 // Process is a process that an engine has just made, a child of the shim.

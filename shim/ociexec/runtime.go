@@ -22,8 +22,6 @@ type Config struct {
 	// Root is where the runtime keeps its state.
 	Root          string
 	SystemdCgroup bool
-	// Cgroup makes the reader of the cgroup that a process is in. It may be nil.
-	Cgroup func(pid int) engine.Cgroup
 }
 
 // Runtime is an OCI runtime behind its command line.
@@ -85,11 +83,7 @@ func (r *Runtime) make(ctx context.Context, spec *engine.Create, args []string) 
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &container{runtime: r, id: spec.ID, bundle: spec.Bundle}
-	if r.config.Cgroup != nil {
-		c.cgroup = r.config.Cgroup(p.Pid)
-	}
-	return c, p, nil
+	return &container{runtime: r, id: spec.ID, bundle: spec.Bundle}, p, nil
 }
 
 // spawn runs a command that leaves a process behind, with the given stdio.
@@ -149,7 +143,6 @@ type container struct {
 	runtime *Runtime
 	id      string
 	bundle  string
-	cgroup  engine.Cgroup
 }
 
 // do runs a command that takes the container's id as its last argument.
@@ -161,7 +154,6 @@ func (c *container) do(ctx context.Context, args ...string) error {
 func (c *container) Start(ctx context.Context) error  { return c.do(ctx, "start") }
 func (c *container) Pause(ctx context.Context) error  { return c.do(ctx, "pause") }
 func (c *container) Resume(ctx context.Context) error { return c.do(ctx, "resume") }
-func (c *container) Cgroup() engine.Cgroup            { return c.cgroup }
 
 func (c *container) Kill(ctx context.Context, sig syscall.Signal, all bool) error {
 	args := []string{"kill"}

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-runtime/berth/shim/bootstrap"
 	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/events"
+	"github.com/berth-runtime/berth/shim/metrics"
 	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/task"
@@ -41,7 +42,7 @@ const (
 type Config struct {
 	Version string
 	// Engine makes the engine for a container's options.
-	Engine func(*options.Options, string, *reaper.Reaper) (engine.Engine, error)
+	Engine func(o *options.Options, namespace string, r *reaper.Reaper, warn func(string)) (engine.Engine, error)
 }
 
 // Run serves until the shim is shut down or told to leave.
@@ -69,7 +70,10 @@ func Run(a *bootstrap.Args, config Config) error {
 
 	publisher := events.New(os.Getenv("TTRPC_ADDRESS"), a.Namespace, logger.warn)
 	server := ttrpc.NewServer(logger.warn)
-	engines := newEngineCache(a.Namespace, r, config)
+	engines := &engineCache{engines: make(map[options.Options]engine.Engine)}
+	engines.open = func(o *options.Options) (engine.Engine, error) {
+		return config.Engine(o, a.Namespace, r, logger.warn)
+	}
 	leave := sync.OnceFunc(func() {
 		if err := bootstrap.RemoveSocket(a.Socket, &own); err != nil {
 			logger.warn("remove the socket: " + err.Error())
@@ -78,7 +82,7 @@ func Run(a *bootstrap.Args, config Config) error {
 	})
 	service := task.New(task.Config{
 		Namespace: a.Namespace, Version: config.Version, Reaper: r, Publish: publisher.Publish,
-		Engine: engines.get, Log: logger.warn, Shutdown: leave,
+		Engine: engines.get, Cgroup: openCgroup, Log: logger.warn, Shutdown: leave,
 	})
 	service.Register(server)
 	idle := time.AfterFunc(idlePause, debug.FreeOSMemory)
@@ -88,6 +92,10 @@ func Run(a *bootstrap.Args, config Config) error {
 	err = server.Serve(listener)
 	publisher.Close(flushLimit)
 	return err
+}
+
+func openCgroup(pid int) (engine.Cgroup, error) {
+	return metrics.OfProcess(pid)
 }
 
 // handleSignals leaves without harm to the containers when told to, and says
@@ -109,16 +117,10 @@ func handleSignals(logger *logger, leave func()) {
 
 // engineCache keeps one engine for all containers with the same options.
 type engineCache struct {
-	namespace string
-	reaper    *reaper.Reaper
-	config    Config
+	open func(*options.Options) (engine.Engine, error)
 
 	mu      sync.Mutex
 	engines map[options.Options]engine.Engine
-}
-
-func newEngineCache(namespace string, r *reaper.Reaper, config Config) *engineCache {
-	return &engineCache{namespace: namespace, reaper: r, config: config, engines: make(map[options.Options]engine.Engine)}
 }
 
 func (c *engineCache) get(o *options.Options) (engine.Engine, error) {
@@ -127,7 +129,7 @@ func (c *engineCache) get(o *options.Options) (engine.Engine, error) {
 	if e := c.engines[*o]; e != nil {
 		return e, nil
 	}
-	e, err := c.config.Engine(o, c.namespace, c.reaper)
+	e, err := c.open(o)
 	if err == nil {
 		c.engines[*o] = e
 	}

@@ -38,6 +38,7 @@ type container struct {
 	execs  map[string]*process
 	pausing,
 	paused bool
+	cgroup   engine.Cgroup // nil if it could not be opened
 	stopOOM  func()
 	lastType string // what the cgroup said last
 	lastStat []byte
@@ -154,7 +155,7 @@ func (c *container) initEnded() {
 		if exit.Status == 128+int(syscall.SIGKILL) {
 			// Whether it was for want of memory is asked after the exit, and the cgroup
 			// may be gone by then, with a unit of systemd's.
-			c.readStats(handle)
+			c.readStats()
 		}
 	}
 	if err := bundle.SaveEnd(c.bundle, bundle.End{Pid: exit.Pid, Status: exit.Status, At: exit.At}); err != nil {
@@ -179,10 +180,6 @@ func (c *container) settle(p *process) {
 	p.state = stopped
 	if p.execID == "" {
 		c.paused, c.pausing = false, false
-		if c.stopOOM != nil {
-			go c.stopOOM()
-			c.stopOOM = nil
-		}
 	}
 	c.service.Publish(&wire.TaskExit{
 		ContainerID: c.id, ID: p.eventID(), Pid: uint32(p.pid),

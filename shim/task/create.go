@@ -164,21 +164,33 @@ func (c *container) makeInit(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.handle = handle
-	c.watchOOM()
+	c.watch(made.Pid)
 	return nil
 }
 
-// watchOOM reports kills for want of memory. That it cannot be watched, for the
-// container has no memory cgroup, is not worth failing for.
-func (c *container) watchOOM() {
-	group := c.handle.Cgroup()
-	if group == nil {
+// watch opens the container's cgroup and reports kills for want of memory. That
+// there is nothing to be opened or watched is not worth failing for.
+func (c *container) watch(pid int) {
+	group, err := c.service.Cgroup(pid)
+	if err != nil {
+		c.service.Log("read the cgroup of " + c.id + ": " + err.Error())
 		return
 	}
-	stop, err := group.WatchOOM(func() { c.service.Publish(&wire.TaskOOM{ContainerID: c.id}) })
+	c.cgroup = group
+	c.stopOOM, err = group.WatchOOM(func() { c.service.Publish(&wire.TaskOOM{ContainerID: c.id}) })
 	if err != nil {
 		c.service.Log("watch " + c.id + " for want of memory: " + err.Error())
-		return
 	}
-	c.stopOOM = stop
+}
+
+// leaveCgroup ends what watch has begun. The container's lock must be held.
+func (c *container) leaveCgroup() {
+	if c.stopOOM != nil {
+		c.stopOOM()
+		c.stopOOM = nil
+	}
+	if c.cgroup != nil {
+		c.cgroup.Close()
+		c.cgroup = nil
+	}
 }

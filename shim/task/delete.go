@@ -68,10 +68,7 @@ func (c *container) deleteInit(ctx context.Context) error {
 	p.io.Close()
 	c.closeExecs()
 	c.mu.Lock()
-	if c.stopOOM != nil { // it never ran
-		go c.stopOOM()
-		c.stopOOM = nil
-	}
+	c.leaveCgroup()
 	c.service.Publish(&wire.TaskDelete{
 		ContainerID: c.id, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
 	})

@@ -115,13 +115,7 @@ func (s *Service) stats(_ context.Context, r *wire.StatsRequest) (wire.Message, 
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	handle := c.handle
-	c.mu.Unlock()
-	if handle == nil {
-		return nil, failf(ttrpc.NotFound, "container %q has no cgroup yet", c.id)
-	}
-	if err := c.readStats(handle); err != nil && !errors.Is(err, engine.ErrNoStats) {
+	if err := c.readStats(); err != nil && !errors.Is(err, engine.ErrNoStats) {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -133,18 +127,17 @@ func (s *Service) stats(_ context.Context, r *wire.StatsRequest) (wire.Message, 
 }
 
 // readStats reads the cgroup and keeps what it says: it is asked for after the
-// cgroup has gone, too.
-func (c *container) readStats(handle engine.Container) error {
-	group := handle.Cgroup()
-	if group == nil {
-		return engine.ErrNoStats
-	}
-	kind, message, err := group.Stats()
-	if err != nil {
-		return err
-	}
+// cgroup has gone, too. Reading takes the lock, so that Delete cannot close what
+// is being read.
+func (c *container) readStats() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lastType, c.lastStat = kind, message
-	return nil
+	if c.cgroup == nil {
+		return engine.ErrNoStats
+	}
+	kind, message, err := c.cgroup.Stats()
+	if err == nil {
+		c.lastType, c.lastStat = kind, message
+	}
+	return err
 }

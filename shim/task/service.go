@@ -28,6 +28,8 @@ type Config struct {
 	Publish func(wire.Event)
 	// Engine gives the engine for a container's options.
 	Engine func(*options.Options) (engine.Engine, error)
+	// Cgroup opens the cgroup that a process is in.
+	Cgroup func(pid int) (engine.Cgroup, error)
 	Log    func(text string)
 	// Shutdown is called once, when the shim is to leave.
 	Shutdown func()
@@ -94,8 +96,11 @@ func withCode(err error) error {
 		return err
 	}
 	code := ttrpc.CodeOf(err)
-	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrNotRunning) {
+	switch {
+	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotRunning):
 		code = ttrpc.NotFound
+	case errors.Is(err, errors.ErrUnsupported):
+		code = ttrpc.Unimplemented
 	}
 	return &ttrpc.Error{Code: code, Text: err.Error(), Cause: err}
 }

@@ -1,0 +1,183 @@
+// Package linked is this project's own engine as the shim wants it: called as a
+// library, with nothing executed but the containers.
+//
+// The engine keeps a container in its state folder, so each call finds it there
+// anew and no call has to wait for another in memory. It makes the processes as
+// children of this one and leaves them to the shim's reaper.
+package linked
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/spec"
+)
+
+// Engine is the engine for the containers of one state folder.
+type Engine struct {
+	runtime *container.Runtime
+}
+
+// New makes an engine. warn is told what is odd but no error.
+func New(root string, systemdCgroup bool, warn func(string)) *Engine {
+	return &Engine{&container.Runtime{Root: root, Systemd: systemdCgroup, Warn: warn}}
+}
+
+// descriptors gives a process's streams to the engine, and the terminal's
+// master, if there is one, to p.
+func descriptors(stdio engine.Stdio, p *engine.Process) (container.IO, func(), error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return container.IO{}, nil, err
+	}
+	var c container.IO
+	for i, f := range []*os.File{stdio.In, stdio.Out, stdio.Err} {
+		if f == nil {
+			f = null
+		}
+		c.Stdio[i] = f.Fd()
+	}
+	if stdio.Terminal {
+		c.Console = func(master *os.File) error {
+			p.Console = master
+			return nil
+		}
+	}
+	return c, func() { null.Close() }, nil
+}
+
+// Create makes a container.
+func (e *Engine) Create(_ context.Context, s *engine.Create) (engine.Container, *engine.Process, error) {
+	p := new(engine.Process)
+	stdio, release, err := descriptors(s.Stdio, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	made, err := e.runtime.Create(s.ID, &container.CreateOptions{
+		Bundle: s.Bundle, IO: stdio, PidFile: filepath.Join(s.Bundle, "init.pid"),
+		NoPivot: s.NoPivotRoot, NoNewKeyring: s.NoNewKeyring,
+	})
+	if err == nil {
+		p.Pid = made.Pid
+		made.Close()
+	}
+	if err != nil {
+		if p.Console != nil {
+			p.Console.Close()
+		}
+		return nil, nil, kind(err)
+	}
+	return &handle{e.runtime, s.ID}, p, nil
+}
+
+// Remove kills and removes what is left of a container.
+func (e *Engine) Remove(_ context.Context, id string) error {
+	c, err := e.runtime.LoadForDelete(id)
+	if errors.Is(err, container.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Delete(true)
+}
+
+// handle is one container.
+type handle struct {
+	runtime *container.Runtime
+	id      string
+}
+
+// with calls the engine with the container.
+func (h *handle) with(do func(*container.Container) error) error {
+	c, err := h.runtime.Load(h.id)
+	if err != nil {
+		return kind(err)
+	}
+	defer c.Close()
+	return kind(do(c))
+}
+
+// kind lets callers branch on the engine's errors without knowing the engine.
+func kind(err error) error {
+	switch {
+	case errors.Is(err, container.ErrNotExist):
+		return fmt.Errorf("%w%w", err, hidden{engine.ErrNotFound})
+	case errors.Is(err, container.ErrNotRunning):
+		return fmt.Errorf("%w%w", err, hidden{engine.ErrNotRunning})
+	}
+	return err
+}
+
+// hidden is an error that can be asked for but is not read.
+type hidden struct{ error }
+
+func (hidden) Error() string   { return "" }
+func (h hidden) Unwrap() error { return h.error }
+
+func (h *handle) Start(context.Context) error  { return h.with((*container.Container).Start) }
+func (h *handle) Pause(context.Context) error  { return h.with((*container.Container).Pause) }
+func (h *handle) Resume(context.Context) error { return h.with((*container.Container).Resume) }
+
+func (h *handle) Kill(_ context.Context, sig syscall.Signal, all bool) error {
+	return h.with(func(c *container.Container) error { return c.Kill(unix.Signal(sig), all) })
+}
+
+func (h *handle) Delete(_ context.Context, force bool) error {
+	c, err := h.runtime.LoadForDelete(h.id)
+	if errors.Is(err, container.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Delete(force)
+}
+
+func (h *handle) Exec(_ context.Context, s *engine.Exec) (*engine.Process, error) {
+	process, err := spec.ParseProcess(s.Process)
+	if err != nil {
+		return nil, fmt.Errorf("process of exec %s: %w", s.ID, err)
+	}
+	process.Terminal = s.Stdio.Terminal
+	p := new(engine.Process)
+	stdio, release, err := descriptors(s.Stdio, p)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	err = h.with(func(c *container.Container) error {
+		child, err := c.Exec(&container.ExecOptions{IO: stdio, Process: process, PidFile: s.PidFile})
+		if err == nil {
+			p.Pid = child.Pid
+			child.Detach()
+		}
+		return err
+	})
+	if err != nil {
+		if p.Console != nil {
+			p.Console.Close()
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+func (h *handle) Pids(context.Context) (pids []int, err error) {
+	err = h.with(func(c *container.Container) (err error) {
+		pids, err = c.Pids()
+		return err
+	})
+	return pids, err
+}
