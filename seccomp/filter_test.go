@@ -1,6 +1,7 @@
 package seccomp
 
 import (
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -232,6 +233,28 @@ func TestDecide(t *testing.T) {
 	}
 	if _, _, ok := f.Decide("waitpid"); ok {
 		t.Error("x86-64 has no waitpid")
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for _, test := range []struct {
+		arch  specs.Arch
+		order binary.ByteOrder
+	}{{specs.ArchX86_64, binary.LittleEndian}, {specs.ArchS390X, binary.BigEndian}} {
+		f, err := CompileFor(test.arch, &specs.LinuxSeccomp{DefaultAction: specs.ActErrno})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := f.Bytes()
+		if len(b) != 8*len(f.Program) {
+			t.Fatalf("%d bytes for %d instructions", len(b), len(f.Program))
+		}
+		for i, ins := range f.Program {
+			b := b[8*i:]
+			if test.order.Uint16(b) != ins.Code || b[2] != ins.Jt || b[3] != ins.Jf || test.order.Uint32(b[4:]) != ins.K {
+				t.Errorf("%s instruction %d: % x is not %+v", test.arch, i, b[:8], ins)
+			}
+		}
 	}
 }
 
