@@ -19,11 +19,6 @@ func (h *Host) Create(path string, opts ...Option) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.path != "/" {
-		if err := g.mayCreate(); err != nil {
-			return nil, err
-		}
-	}
 	var denied error
 	kept := g.nodes[:0]
 	for i := range g.nodes {
@@ -47,6 +42,9 @@ func (h *Host) Create(path string, opts ...Option) (*Group, error) {
 
 // makeNode makes the directory in one hierarchy and fits it for processes.
 func (g *Group) makeNode(n *node, o *options) error {
+	if err := g.mayCreate(n); err != nil {
+		return err
+	}
 	var made []string
 	if err := makePath(n, n.path, &made); err != nil {
 		for _, dir := range slices.Backward(made) {

@@ -46,7 +46,11 @@ func (g *Group) enable(n *node, wanted []string, demanded bool) error {
 		if above == "" {
 			above = "/"
 		}
-		if lacking := absent(wanted, subtreeControl(n, above, buf)); len(lacking) > 0 {
+		lacking := absent(wanted, subtreeControl(n, above, buf))
+		if len(lacking) > 0 && !demanded {
+			lacking = slices.DeleteFunc(lacking, func(name string) bool { return !slices.Contains(available(n, above, buf), name) })
+		}
+		if len(lacking) > 0 {
 			if err := g.enableIn(n, above, lacking); err != nil && demanded {
 				return err
 			}
@@ -62,8 +66,17 @@ func (g *Group) enable(n *node, wanted []string, demanded bool) error {
 
 // subtreeControl reads what a group gives to its children.
 func subtreeControl(n *node, path string, buf []byte) []string {
+	return names(n, path, "cgroup.subtree_control", buf)
+}
+
+// available reads what a group has itself.
+func available(n *node, path string, buf []byte) []string {
+	return names(n, path, "cgroup.controllers", buf)
+}
+
+func names(n *node, path, file string, buf []byte) []string {
 	at := node{Hierarchy: n.Hierarchy, path: path}
-	text, err := readRecord(unix.AT_FDCWD, at.full("cgroup.subtree_control"), buf)
+	text, err := readRecord(unix.AT_FDCWD, at.full(file), buf)
 	if err != nil {
 		return nil // the write that follows tells why
 	}
@@ -88,7 +101,12 @@ func (g *Group) enableIn(n *node, path string, names []string) error {
 	}
 	file := at.full("cgroup.subtree_control")
 	all := "+" + strings.Join(names, " +")
-	err := writeFile(unix.AT_FDCWD, file, all)
+	var err error
+	if wouldThread(&at, names) {
+		err = unix.EBUSY
+	} else {
+		err = writeFile(unix.AT_FDCWD, file, all)
+	}
 	if err == unix.EBUSY && g.supervisor != "" {
 		if err := g.vacate(&at, g.supervisor); err != nil {
 			return err
@@ -98,6 +116,9 @@ func (g *Group) enableIn(n *node, path string, names []string) error {
 	if err == nil {
 		return nil
 	}
+	if err == unix.EBUSY {
+		return &Error{Op: "write", Path: file, Value: all, Err: err, Hint: enableHint(&at, "", err)}
+	}
 	// One that cannot be had spoils the whole write: take them one by one.
 	var failed error
 	for _, name := range names {
@@ -106,6 +127,28 @@ func (g *Group) enableIn(n *node, path string, names []string) error {
 		}
 	}
 	return failed
+}
+
+// wouldThread reports whether enabling these controllers would make the group
+// the root of a threaded subtree: the kernel lets cpu, cpuset and pids through
+// where there are processes, and all children become "domain invalid" by it,
+// where no process can be put.
+func wouldThread(at *node, names []string) bool {
+	for _, name := range names {
+		switch name {
+		case "cpu", "cpuset", "pids", "perf_event":
+		default:
+			return false
+		}
+	}
+	if kind, err := typeOf(at); err != nil || kind != Domain {
+		return false
+	}
+	if at.path == "/" && unix.Access(at.full("cgroup.type"), unix.F_OK) != nil {
+		return false // the real root, which is free of the rule
+	}
+	pids, err := pidsIn(unix.AT_FDCWD, at.full("cgroup.procs"), nil)
+	return err == nil && len(pids) > 0
 }
 
 // enableHint says what stands in the way of enabling a controller in a group.

@@ -60,7 +60,8 @@ func (e *NotOwnerError) Is(target error) bool {
 // this value, or if the caller brought a record of that (Made, Owned). It is
 // delegated if it lies below a directory with the extended attribute
 // user.delegate or trusted.delegate (which systemd sets for Delegate=yes), or
-// if an ordinary user asks and owns the directory.
+// if an ordinary user asks and owns the directory, and no other unit of
+// systemd than the one that he runs in is between.
 func (g *Group) Owner() Owner {
 	owner := Owner{Ownership: Foreign}
 	for _, n := range g.byPreference() {
@@ -101,16 +102,45 @@ func (h *Host) placeOwner(n *node, top, path string) Owner {
 		}
 	}
 	if unit != "" {
+		if h.isOwnUnit(n, unitPath) {
+			return Owner{Ownership: Delegated, Unit: unit}
+		}
 		return Owner{Ownership: Systemd, Unit: unit}
 	}
-	if !h.privileged() {
-		var st unix.Stat_t
-		at := node{Hierarchy: n.Hierarchy, path: top}
-		if unix.Stat(at.full(""), &st) == nil && int(st.Uid) == os.Geteuid() {
-			return Owner{Ownership: Delegated}
-		}
+	if !h.privileged() && h.isMine(n, top) {
+		return Owner{Ownership: Delegated}
 	}
 	return Owner{Ownership: Foreign}
+}
+
+// isOwnUnit reports whether a unit is the scope or service in which an ordinary
+// user's own manager runs this very process. That manager marks no
+// delegations (only the system's does), and the kernel shows no difference
+// between a unit with Delegate=yes and one without. Whoever uses a unit
+// without it can lose controllers to his manager, in his own unit only.
+func (h *Host) isOwnUnit(n *node, unitPath string) bool {
+	if h.privileged() || strings.HasSuffix(unitPath, ".slice") || !h.isMine(n, unitPath) {
+		return false
+	}
+	list, err := h.memberships(0)
+	if err != nil {
+		return false
+	}
+	for _, m := range list {
+		if m.in(n.Hierarchy) {
+			own, err := n.within(m.path)
+			_, ownUnit := unitOf(own)
+			return err == nil && ownUnit == unitPath
+		}
+	}
+	return false
+}
+
+// isMine reports whether the directory belongs to this user.
+func (h *Host) isMine(n *node, path string) bool {
+	var st unix.Stat_t
+	at := node{Hierarchy: n.Hierarchy, path: path}
+	return unix.Stat(at.full(""), &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
 // isDelegated looks for the mark of a delegation in the hierarchies that
@@ -155,18 +185,13 @@ func unitOf(path string) (name, at string) {
 // mayCreate refuses places inside of units that are not delegated. Anything
 // else may get children, the root included: that is where runtimes that do
 // not use systemd have their groups.
-func (g *Group) mayCreate() error {
-	if unit, _ := unitOf(parentOf(g.path)); unit == "" || g.force {
+func (g *Group) mayCreate(n *node) error {
+	parent := parentOf(n.path)
+	if unit, _ := unitOf(parent); unit == "" || g.force || n.made > 0 {
 		return nil
 	}
-	for i := range g.nodes {
-		n := &g.nodes[i]
-		if n.made > 0 {
-			continue
-		}
-		if owner := g.host.placeOwner(n, parentOf(n.path), parentOf(n.path)); owner.Ownership == Systemd {
-			return &NotOwnerError{Op: "create", Path: n.full(""), Owner: owner}
-		}
+	if owner := g.host.placeOwner(n, parent, parent); owner.Ownership == Systemd {
+		return &NotOwnerError{Op: "create", Path: n.full(""), Owner: owner}
 	}
 	return nil
 }

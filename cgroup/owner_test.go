@@ -23,6 +23,13 @@ func needUnified(t testing.TB, host *Host) *Hierarchy {
 	return u
 }
 
+func needRoot(t testing.TB, host *Host) {
+	t.Helper()
+	if !host.privileged() {
+		t.Skip("it takes root")
+	}
+}
+
 // markDelegated does what systemd does for Delegate=yes.
 func markDelegated(t testing.TB, g *Group) {
 	t.Helper()
@@ -33,6 +40,7 @@ func markDelegated(t testing.TB, g *Group) {
 
 func TestUnitsOfSystemdAreLeftAlone(t *testing.T) {
 	host := hostForTest(t)
+	needRoot(t, host)
 	needUnified(t, host)
 	top := testPath() + ".slice"
 	service := makeGroupAt(t, host, top+"/web.service")
@@ -104,6 +112,7 @@ func makeGroupAt(t testing.TB, host *Host, path string, opts ...Option) *Group {
 // are asked for their own delegation.
 func TestInnerUnitDecides(t *testing.T) {
 	host := hostForTest(t)
+	needRoot(t, host)
 	needUnified(t, host)
 	top := testPath() + ".slice"
 	manager := makeGroupAt(t, host, top+"/user@1000.service")
@@ -156,6 +165,7 @@ func TestUnitOf(t *testing.T) {
 
 func TestDelegate(t *testing.T) {
 	host := hostForTest(t)
+	needRoot(t, host)
 	needUnified(t, host)
 	g := makeGroup(t, host)
 	const uid = 54321
@@ -217,6 +227,7 @@ func TestDelegateFiles(t *testing.T) {
 // moved out of the way, and nowhere else.
 func TestOrdinaryUserInDelegatedGroup(t *testing.T) {
 	host := hostForTest(t)
+	needRoot(t, host)
 	u := needUnified(t, host)
 	g := makeGroup(t, host)
 	markDelegated(t, g)
@@ -316,6 +327,7 @@ func TestResolvePath(t *testing.T) {
 
 func TestNoInternalProcesses(t *testing.T) {
 	host := hostForTest(t)
+	needRoot(t, host)
 	u := needUnified(t, host)
 	controller := domainController(t, u)
 	restoreSubtreeControl(t, u)
@@ -392,12 +404,12 @@ func TestThreadedGroups(t *testing.T) {
 	host := hostForTest(t)
 	needUnified(t, host)
 	parent := makeGroup(t, host, Only("unified"))
-	threaded, err := host.Create(parent.Path()+"/t", Only("unified"))
+	threaded, err := host.Create(parent.Path()+"/t", Only("unified"), Enable())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer threaded.Destroy()
-	invalid, err := host.Create(parent.Path()+"/i", Only("unified"))
+	invalid, err := host.Create(parent.Path()+"/i", Only("unified"), Enable())
 	if err != nil {
 		t.Fatal(err)
 	}

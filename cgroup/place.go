@@ -35,8 +35,9 @@ func (h *Host) ResolvePath(cgroupsPath, id string) (string, error) {
 
 // Base is where this process may have groups of its own: the root of the
 // mounts, for root. An ordinary user on version 2 has the innermost delegated
-// group around his own process; where there is none it is the root again, and
-// Create will say that it is not permitted.
+// group around his own process, which may be the scope or service that it runs
+// in; where there is none it is the root again, and Create will say that it is
+// not permitted.
 func (h *Host) Base() (string, error) {
 	u := h.Unified()
 	if u == nil || h.privileged() {
@@ -55,8 +56,9 @@ func (h *Host) Base() (string, error) {
 			return "/", nil
 		}
 		n := node{Hierarchy: u, path: own, fd: -1}
+		_, unitPath := unitOf(own)
 		for at := own; at != "/"; at = parentOf(at) {
-			if h.isDelegated(&n, at) {
+			if h.isDelegated(&n, at) || at == unitPath && h.isOwnUnit(&n, at) {
 				return at, nil
 			}
 		}

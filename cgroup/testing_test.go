@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 )
 
@@ -41,9 +40,13 @@ func leftGroups() []string {
 	if err != nil {
 		return nil
 	}
+	base, err := host.Base()
+	if err != nil {
+		return nil
+	}
 	var left []string
 	for _, h := range host.Hierarchies() {
-		matches, _ := filepath.Glob(h.Mountpoint + "/" + testPrefix + "*")
+		matches, _ := filepath.Glob(h.Mountpoint + base + "/" + testPrefix + "*")
 		left = append(left, matches...)
 	}
 	return left
@@ -59,25 +62,37 @@ func hostForTest(t testing.TB) *Host {
 	if host.Mode() == None {
 		t.Skip("no cgroup file system is mounted here")
 	}
-	probe, err := host.Create("/" + testPrefix + "probe")
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+	if testBase, err = host.Base(); err != nil {
+		t.Fatal(err)
+	}
+	probe, err := host.Create(testPath(), Supervisor("supervisor"), WherePermitted())
+	if Denied(err) {
 		t.Skipf("cgroups cannot be made here: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	left := len(host.Hierarchies()) - len(probe.Made())
 	if err := probe.Destroy(); err != nil {
 		t.Fatal(err)
+	}
+	if left > 0 {
+		t.Skipf("%d hierarchies are not for this user", left)
 	}
 	return host
 }
 
-func testPath() string { return "/" + testPrefix + strconv.Itoa(int(testCount.Add(1))) }
+// testBase is where this process may make groups.
+var testBase = "/"
+
+func testPath() string {
+	return strings.TrimSuffix(testBase, "/") + "/" + testPrefix + strconv.Itoa(int(testCount.Add(1)))
+}
 
 // makeGroup makes a group that is killed and removed at the end of the test.
 func makeGroup(t testing.TB, host *Host, opts ...Option) *Group {
 	t.Helper()
-	g, err := host.Create(testPath(), opts...)
+	g, err := host.Create(testPath(), append(opts, Supervisor("supervisor"))...)
 	if err != nil {
 		t.Fatal(err)
 	}

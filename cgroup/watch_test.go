@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -266,8 +267,8 @@ func TestWatchManyGroups(t *testing.T) {
 	w := newWatcher(t)
 	parent := makeGroup(t, host, Only("unified"))
 	var groups []*Group
-	for range 200 {
-		g, err := host.Create(parent.Path()+testPath(), Only("unified"))
+	for i := range 200 {
+		g, err := host.Create(parent.Path()+"/"+strconv.Itoa(i), Only("unified"), Enable())
 		if err != nil {
 			t.Fatal(err)
 		}
