@@ -38,4 +38,3 @@ func TestSupported(t *testing.T) {
 		}
 	}
 }
-

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childEnv tells the test binary that it is such a process: what to do, and the profile.
+// What may kill is tried in a process of its own: the test binary, told by childEnv what to do and by childEnv_PROFILE under
+// which profile.
 const childEnv = "BERTH_SECCOMP_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -249,4 +250,3 @@ func TestKernelOtherArch(t *testing.T) {
 		t.Errorf("an architecture that isn't listed: %v: %s", state, out)
 	}
 }
-
