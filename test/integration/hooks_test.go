@@ -39,6 +39,7 @@ func withHooks(b *harness.Box, c *harness.Container) hooked {
 func (h hooked) kind(name string) *[]specs.Hook {
 	hooks := h.Spec.Hooks
 	return map[string]*[]specs.Hook{
+		//lint:ignore SA1019 deprecated for those who write configs; an engine still has to run them.
 		"prestart": &hooks.Prestart, "createRuntime": &hooks.CreateRuntime, "createContainer": &hooks.CreateContainer,
 		"startContainer": &hooks.StartContainer, "poststart": &hooks.Poststart, "poststop": &hooks.Poststop,
 	}[name]
