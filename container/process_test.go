@@ -1,0 +1,86 @@
+package container
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+func TestParseStat(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		state byte
+		start uint64
+		ok    bool
+	}{
+		{"7 (sleep) S 1 7 7 0 -1 4194560 100 0 0 0 0 0 0 0 20 0 1 0 4711 1000 10", 'S', 4711, true},
+		{"7 (a) b) (c) Z 1 7 7 0 -1 4194560 100 0 0 0 0 0 0 0 20 0 1 0 12 0 0", 'Z', 12, true},
+		{"7 (line\nend) S 1 7 7 0 -1 4194560 100 0 0 0 0 0 0 0 20 0 1 0 12 0 0", 'S', 12, true},
+		{"7 (sleep) S 1 7", 0, 0, false},
+		{"7 sleep S", 0, 0, false},
+		{"", 0, 0, false},
+	} {
+		s, err := parseStat([]byte(c.text))
+		if (err == nil) != c.ok || s.State != c.state || s.StartTime != c.start {
+			t.Errorf("%q: %+v, %v", c.text, s, err)
+		}
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("7 (sleep) S 1 7 7 0 -1 4194560 100 0 0 0 0 0 0 0 20 0 1 0 4711 1000 10"))
+	f.Fuzz(func(t *testing.T, text []byte) { _, _ = parseStat(text) })
+}
+
+// TestAlive knows a process by pid and start time together.
+func TestAlive(t *testing.T) {
+	s, err := statOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Record{Pid: os.Getpid(), StartTime: s.StartTime}
+	if !r.alive() {
+		t.Error("this process is not alive")
+	}
+	r.StartTime++
+	if r.alive() {
+		t.Error("a process that has our pid and another start time is taken for ours")
+	}
+	if _, err := r.pidfd(); err != ErrNotRunning {
+		t.Errorf("pidfd of it: %v", err)
+	}
+}
+
+func TestRecordSurvives(t *testing.T) {
+	want := Record{
+		ID: "a", OCIVersion: "1.3.0", Bundle: "/b \"quoted\"\n", Rootfs: "/b/rootfs", Created: time.Unix(1, 2).UTC(), Owner: 7,
+		Annotations: map[string]string{"k": "v", "a/b": ""}, Pid: 42, StartTime: 1 << 60,
+		Cgroup:  CgroupRecord{Path: "/x", Made: []string{"/sys/fs/cgroup/x"}, Unit: "berth-a.scope"},
+		Systemd: true, NoPivot: true, Rdt: "clos",
+	}
+	got, err := decodeRecord(want.encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got.encode()) != string(want.encode()) || got.Bundle != want.Bundle || got.StartTime != want.StartTime {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func FuzzDecodeRecord(f *testing.F) {
+	f.Add((&Record{ID: "a"}).encode())
+	f.Fuzz(func(t *testing.T, data []byte) { _, _ = decodeRecord(data) })
+}
+
+func TestCheckID(t *testing.T) {
+	for _, id := range []string{"a", "A-b_c.d+e", "0", "...", "-x"} {
+		if err := CheckID(id); err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, id := range []string{"", ".", "..", "a/b", "a b", "ä", "a\n", "a\x00"} {
+		if CheckID(id) == nil {
+			t.Errorf("%q is accepted", id)
+		}
+	}
+}
