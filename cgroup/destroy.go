@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,35 +16,61 @@ import (
 // Processes that are ending are waited for, up to the host's Timeout; then
 // the error is ErrBusy and names some. Destroy kills nobody: call Kill before.
 // Processes that a version 1 freezer holds are let go, since they could not end.
-func (g *Group) Destroy() error {
+func (g *Group) Destroy() error { return g.destroy(false) }
+
+// Purge is Kill and Destroy in one: the processes that are left are killed. If
+// there are none it costs no more than Destroy.
+func (g *Group) Purge() error { return g.destroy(true) }
+
+func (g *Group) destroy(kill bool) error {
 	until := time.Now().Add(g.host.Timeout)
+	var busy []*node
 	var failed error
+	keep := func(n *node, err error) {
+		var e *Error
+		if !errors.As(err, &e) {
+			err = &Error{Op: "remove", Path: n.full(""), Err: err}
+		}
+		if failed == nil {
+			failed = err
+		}
+	}
 	// Version 2 first: it can be waited for, and a process leaves all
 	// hierarchies at once.
 	for _, n := range g.byPreference() {
 		if n.made == 0 && !g.force || n.path == "/" {
 			continue
 		}
-		err := removeEmpty(n.full(""))
-		if err == unix.EBUSY || err == unix.ENOTEMPTY {
-			err = g.removeBusy(n, until)
+		switch err := removeEmpty(n.full("")); err {
+		case nil:
+			g.removeParents(n)
+		case unix.EBUSY, unix.ENOTEMPTY:
+			busy = append(busy, n)
+		default:
+			keep(n, err)
 		}
-		if err != nil {
-			if failed == nil {
-				failed = err
-				var e *Error
-				if !errors.As(err, &e) {
-					failed = &Error{Op: "remove", Path: n.full(""), Err: err}
-				}
-			}
+	}
+	if kill && len(busy) > 0 {
+		if err := g.Kill(); err != nil && !errors.Is(err, os.ErrNotExist) {
+			keep(busy[0], err)
+		}
+	}
+	for _, n := range busy {
+		if err := g.removeBusy(n, until); err != nil {
+			keep(n, err)
 			continue
 		}
-		if n.made > 1 && !g.keepParents {
-			removeMade(&node{Hierarchy: n.Hierarchy, path: parentOf(n.path), made: n.made - 1})
-		}
+		g.removeParents(n)
 	}
 	g.Close()
 	return failed
+}
+
+// removeParents removes the parents that this group made, as far as they are empty.
+func (g *Group) removeParents(n *node) {
+	if n.made > 1 && !g.keepParents {
+		removeMade(&node{Hierarchy: n.Hierarchy, path: parentOf(n.path), made: n.made - 1})
+	}
 }
 
 // removeBusy removes a directory that has children or processes.

@@ -144,13 +144,18 @@ func (n *node) recall(o options) {
 }
 
 // Open gives the group at path, which must exist in at least one hierarchy.
+// Directories on the caller's record (Made) are taken to be there still, if
+// the first of them is.
 func (h *Host) Open(path string, opts ...Option) (*Group, error) {
 	o := gather(opts)
 	g, err := h.newGroup(path, o)
 	if err != nil {
 		return nil, err
 	}
-	return g, g.dropAbsent()
+	if err := g.dropAbsent(len(o.record) > 0); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // OfProcess gives the group that a process is in: its own place in each
@@ -187,14 +192,23 @@ func (h *Host) OfProcess(pid int, opts ...Option) (*Group, error) {
 	if len(kept) == 0 && outside != nil {
 		return nil, outside
 	}
-	return g, g.dropAbsent()
+	if err := g.dropAbsent(false); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
-// dropAbsent opens the group's directories and forgets those that are not there.
-func (g *Group) dropAbsent() error {
+// dropAbsent opens the group's directories and forgets those that are not
+// there. With trust, the first one on record speaks for the others.
+func (g *Group) dropAbsent(trust bool) error {
 	var failed error
-	kept := g.nodes[:0]
+	kept := make([]node, 0, len(g.nodes))
+	seen := false
 	for _, n := range g.nodes {
+		if trust && seen && n.made > 0 {
+			kept = append(kept, n)
+			continue
+		}
 		fd, err := openAt(unix.AT_FDCWD, n.full(""), unix.O_RDONLY|unix.O_DIRECTORY)
 		if err != nil {
 			if err != unix.ENOENT && failed == nil {
@@ -202,6 +216,7 @@ func (g *Group) dropAbsent() error {
 			}
 			continue
 		}
+		seen = seen || n.made > 0
 		n.fd = fd
 		kept = append(kept, n)
 	}

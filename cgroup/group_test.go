@@ -382,6 +382,34 @@ func TestDestroyNested(t *testing.T) {
 	}
 }
 
+func TestPurge(t *testing.T) {
+	host := hostForTest(t)
+	g, err := host.Create(testPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeGroup(t, g) })
+	below, err := host.Create(g.Path() + "/below")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, below, "sleep")
+	below.Close()
+	if err := g.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := host.Open(g.Path(), Made(g.Made()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Purge(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.Open(g.Path(), Made(g.Made())); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after Purge: %v", err)
+	}
+}
+
 func TestCreateUndoesItself(t *testing.T) {
 	host := hostForTest(t)
 	path := testPath()

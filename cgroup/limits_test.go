@@ -97,6 +97,39 @@ func TestLowerAndRaiseMemory(t *testing.T) {
 	}
 }
 
+// Lowered below the use, files are given up before anybody is killed, and
+// memory.high is what it was.
+func TestLowerMemoryReclaimsFirst(t *testing.T) {
+	host := hostForTest(t)
+	if h := need(t, host, "memory"); h.Version == 1 {
+		t.Skip("version 1 reclaims in the write of the limit")
+	}
+	g := makeGroup(t, host)
+	high := "90000000"
+	set(t, g, &specs.LinuxResources{Unified: map[string]string{"memory.high": high}})
+	cmd := start(t, g, "files:48")
+	waitForUse(t, g, 48<<20)
+	limit := int64(24 << 20)
+	report := set(t, g, &specs.LinuxResources{Memory: &specs.LinuxMemory{Limit: &limit}})
+	if len(report.Differences) > 0 {
+		t.Errorf("differences %v", report.Differences)
+	}
+	if got := readFileOf(t, g, "memory", "memory.max"); got != strconv.FormatInt(limit, 10) {
+		t.Errorf("memory.max is %s", got)
+	}
+	if got := readFileOf(t, g, "memory", "memory.high"); got != "89997312" {
+		t.Errorf("memory.high is %s, was %s", got, high)
+	}
+	stats, err := g.Stats(Memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	num(t, "kills", stats.Memory.Events.OOMKill, 0)
+	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the process: %v", err)
+	}
+}
+
 // The engine's writes come in the order for a new group. On one that has
 // limits, Apply turns pairs around itself.
 func TestApplyTurnsPairsAround(t *testing.T) {
@@ -540,6 +573,21 @@ func init() {
 		mib, _ := strconv.Atoi(argument)
 		block, _ := unix.Mmap(-1, 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_POPULATE)
 		unix.Mlock(block)
+		for {
+			syscall.Pause()
+		}
+	}
+	roles["files"] = func(argument string) {
+		mib, _ := strconv.Atoi(argument)
+		file, err := os.CreateTemp("/var/tmp", "berth-test-")
+		if err != nil {
+			os.Exit(1)
+		}
+		os.Remove(file.Name())
+		for range mib {
+			file.Write(make([]byte, 1<<20))
+		}
+		file.Sync()
 		for {
 			syscall.Pause()
 		}
