@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"path"
 	"path/filepath"
 	"slices"
@@ -72,6 +73,11 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		process.PreserveFDs = o.PreserveFDs
 		problems = append(problems, processExtras(&process, linux)...)
 		p.Process = process
+		if process.Seccomp != nil {
+			for _, u := range process.Seccomp.Filter.Unknown {
+				p.Warnings = append(p.Warnings, "/linux/seccomp"+u.Pointer+": no architecture has a system call "+strconv.Quote(u.Name)+"; it is left out")
+			}
+		}
 	}
 	if !o.NoNewKeyring {
 		// Keys that the caller's session holds are none of the container's business
@@ -146,9 +152,9 @@ func processExtras(p *Process, linux *specs.Linux) []spec.Complaint {
 		p.Personality = personality(linux.Personality)
 	}
 	if linux.Seccomp != nil {
-		filter, err := Seccompile(linux.Seccomp)
-		if err != nil {
-			problems = append(problems, spec.Complaint{Pointer: "/linux/seccomp", Message: err.Error()})
+		filter, problem := compileFilter(linux.Seccomp)
+		if problem != nil {
+			problems = append(problems, *problem)
 		}
 		p.Seccomp = filter
 	}
@@ -164,11 +170,16 @@ func personality(in *specs.LinuxPersonality) *uint64 {
 	return &value
 }
 
-// Seccompile compiles a profile.
-func Seccompile(profile *specs.LinuxSeccomp) (*Seccomp, error) {
+// compileFilter compiles a seccomp profile.
+func compileFilter(profile *specs.LinuxSeccomp) (*Seccomp, *spec.Complaint) {
+	const at = "/linux/seccomp"
 	filter, err := seccomp.Compile(profile)
 	if err != nil {
-		return nil, err
+		var wrong *seccomp.ProfileError
+		if errors.As(err, &wrong) {
+			return nil, &spec.Complaint{Pointer: at + wrong.Pointer, Message: wrong.Problem}
+		}
+		return nil, &spec.Complaint{Pointer: at, Message: err.Error()}
 	}
 	return &Seccomp{Filter: filter, ListenerPath: profile.ListenerPath, ListenerMetadata: profile.ListenerMetadata}, nil
 }
