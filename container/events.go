@@ -67,10 +67,12 @@ func (c *Container) Events(interval time.Duration, tell func(*Event) error) erro
 		case <-ticker.C:
 			stats, countErr := c.count(s)
 			if countErr != nil {
-				if c.alive() {
-					return countErr
+				// A process on its way out has lost its namespaces before it is a
+				// zombie; the news of its end is on its way to us.
+				if errors.Is(countErr, ErrNotRunning) || !c.alive() {
+					continue
 				}
-				continue // its end is on its way to us
+				return countErr
 			}
 			err = tell(&Event{ID: c.ID, Stats: stats})
 		case <-ended:
