@@ -27,7 +27,7 @@ func TestSpecCommand(t *testing.T) {
 	harness.MountAt(t, c.Look(), "/sys/fs/cgroup")
 
 	before := readFile(t, path)
-	b.Berth("spec", "--bundle", c.Dir).Fails(t, "config.json", "exists")
+	b.Berth("spec", "--bundle", c.Dir).Fails(t, "config.json")
 	if readFile(t, path) != before {
 		t.Error("the config was overwritten")
 	}

@@ -71,13 +71,13 @@ func TestUserNamespaceManyMappings(t *testing.T) {
 	c := inUserNamespace(b)
 	var ids []specs.LinuxIDMapping
 	for i := range uint32(340) {
-		ids = append(ids, specs.LinuxIDMapping{ContainerID: 2 * i, HostID: 1000 + 2*i, Size: 1})
+		ids = append(ids, specs.LinuxIDMapping{ContainerID: i, HostID: 1000 + 2*i, Size: 1})
 	}
 	c.Spec.Linux.UIDMappings, c.Spec.Linux.GIDMappings = ids, ids
 	if v := c.Look(); len(v.UIDMap) != 340 || len(v.GIDMap) != 340 {
 		t.Errorf("%d and %d mappings", len(v.UIDMap), len(v.GIDMap))
 	}
-	c.Spec.Linux.UIDMappings = append(ids, specs.LinuxIDMapping{ContainerID: 1, HostID: 1, Size: 1})
+	c.Spec.Linux.UIDMappings = append(ids, specs.LinuxIDMapping{ContainerID: 5000, HostID: 5000, Size: 1})
 	c.Run().Fails(t, "/linux/uidMappings")
 }
 
@@ -112,14 +112,18 @@ func TestJoinUserNamespace(t *testing.T) {
 	}
 }
 
-// Mappings are the namespace's; to give others than it has is a contradiction, which the engine may not pass over.
+// The mappings are the namespace's. containerd gives them beside the path, so the same ones are fine; others than it has are a
+// contradiction, which the engine may not pass over.
 func TestJoinUserNamespaceWithMappings(t *testing.T) {
 	b := harness.New(t)
 	pid := sleeperInUserNamespace(b)
-	c := b.Container("/bin/true")
+	c := b.Container()
+	harness.UserNamespace(c.Spec)
 	harness.NamespacePath(c.Spec, specs.UserNamespace, procPath(pid, "ns/user"))
+	if v := c.Look(); v.Status["Uid"] != "0 0 0 0" {
+		t.Errorf("uid %s", v.Status["Uid"])
+	}
 	c.Spec.Linux.UIDMappings = []specs.LinuxIDMapping{{ContainerID: 0, HostID: 4711, Size: 1}}
-	c.Spec.Linux.GIDMappings = c.Spec.Linux.UIDMappings
 	c.Run().Fails(t, "/linux/uidMappings")
 }
 
@@ -171,7 +175,7 @@ func sleeperInUserNamespace(b *harness.Box) int {
 	harness.NeedNamespace(b.T, "user")
 	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 100000, Size: 65536}}
 	cmd := exec.Command(harness.Helper(b.T), "hang")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true}
 	if err := cmd.Start(); err != nil {
 		b.T.Fatal(err)
 	}
