@@ -28,7 +28,7 @@ const (
 
 // mountOptions is all that is understood, sorted by word, and what `berth
 // features` tells. The access time is a field of several bits: each of its words
-// clears the whole field, as mount_setattr(2) demands.
+// clears the whole field, or mount_setattr(2) answers EINVAL.
 var mountOptions = [...]mountOption{
 	{word: "async", kind: withoutUse},
 	{word: "atime", set: unix.MOUNT_ATTR_RELATIME, clear: unix.MOUNT_ATTR__ATIME},
@@ -43,7 +43,7 @@ var mountOptions = [...]mountOption{
 	{word: "lazytime", kind: parameter},
 	{word: "loud", kind: withoutUse},
 	{word: "mand", kind: withoutUse}, // gone with Linux 5.15
-	{word: "noatime", set: unix.MOUNT_ATTR_NOATIME, clear: unix.MOUNT_ATTR__ATIME &^ unix.MOUNT_ATTR_NOATIME},
+	{word: "noatime", set: unix.MOUNT_ATTR_NOATIME, clear: unix.MOUNT_ATTR__ATIME},
 	{word: "nodev", set: unix.MOUNT_ATTR_NODEV},
 	{word: "nodiratime", set: unix.MOUNT_ATTR_NODIRATIME},
 	{word: "noexec", set: unix.MOUNT_ATTR_NOEXEC},
@@ -70,7 +70,7 @@ var mountOptions = [...]mountOption{
 	{word: "shared", kind: propagation, set: unix.MS_SHARED},
 	{word: "silent", kind: withoutUse},
 	{word: "slave", kind: propagation, set: unix.MS_SLAVE},
-	{word: "strictatime", set: unix.MOUNT_ATTR_STRICTATIME, clear: unix.MOUNT_ATTR__ATIME &^ unix.MOUNT_ATTR_STRICTATIME},
+	{word: "strictatime", set: unix.MOUNT_ATTR_STRICTATIME, clear: unix.MOUNT_ATTR__ATIME},
 	{word: "suid", clear: unix.MOUNT_ATTR_NOSUID},
 	{word: "symfollow", clear: unix.MOUNT_ATTR_NOSYMFOLLOW},
 	{word: "sync", kind: parameter},
