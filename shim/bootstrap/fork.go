@@ -13,7 +13,7 @@ import (
 
 // serverProcs bounds the threads that run Go at a time in a server, which waits
 // nearly always.
-const serverProcs = "GOMAXPROCS=2"
+const serverProcs = "GOMAXPROCS=1"
 
 // fork leaves a server behind that serves the listener as its descriptor 3. It
 // holds nothing else of ours: containerd waits for the end of our output.
