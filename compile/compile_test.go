@@ -44,6 +44,7 @@ func factsOf(p *plan.Plan) *compile.Facts {
 	for i := range f.Sources {
 		f.Sources[i].Dir = true
 	}
+	f.MapIDs = p.Makes(specs.UserNamespace)
 	if p.Makes(specs.TimeNamespace) {
 		f.Fork, f.NewNamespaces = true, unix.CLONE_NEWTIME|unix.CLONE_NEWPID
 	}

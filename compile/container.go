@@ -30,7 +30,6 @@ type compiler struct {
 	hasPid bool         // proc is valid
 	null   program.Cell // the host's /dev/null, as a detached mount
 	dark   program.Cell // an empty read-only directory, as a detached mount
-	masks  bool         // null and dark are valid
 }
 
 func newCompiler(p *plan.Plan, f *Facts) *compiler {
@@ -95,7 +94,11 @@ func (c *compiler) begin(preserve int) {
 	c.Because("", "set up the process")
 	// Whoever may look into the container's pid namespace must not attach to us
 	// while we still hold the runtime's descriptors (CVE-2016-9962).
-	c.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_DUMPABLE), program.Int(0))
+	// The ids of a user namespace can only be mapped before, as the files for it
+	// belong to root in a process like that.
+	if !c.f.MapIDs {
+		c.undumpable()
+	}
 	// All descriptors that the process is not meant to have end at its execve,
 	// those that leaked from the runtime's caller too (CVE-2024-21626).
 	// CLOSE_RANGE_CLOEXEC came with Linux 5.11.
@@ -121,6 +124,10 @@ func (c *compiler) begin(preserve int) {
 	c.Call(unix.SYS_SETSID).Expect(own, unix.EPERM)
 	c.Place(own)
 	c.Call(unix.SYS_UMASK, program.Int(0))
+}
+
+func (c *compiler) undumpable() {
+	c.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_DUMPABLE), program.Int(0))
 }
 
 // aside defers a block to the end of the Program: from enters it, back is where

@@ -43,14 +43,21 @@ type HookRun struct {
 	Path      string
 	Args, Env []string
 	At        string
+	// UserNS is set where the hook enters a user namespace: it is root there.
+	UserNS bool
 }
 
 // Hook compiles a hook. Its standard input holds the container's state.
 func Hook(h *HookRun, f *Facts) (*program.Program, error) {
-	c := newCompiler(&plan.Plan{}, f)
+	p := &plan.Plan{}
+	if h.UserNS {
+		p.Namespaces = []plan.Namespace{{Type: specs.UserNamespace}}
+	}
+	c := newCompiler(p, f)
 	c.begin(0)
 	c.Because(h.At, "enter the container's namespaces")
 	c.namespaces()
+	c.becomeRoot()
 	if f.RootFD > 0 {
 		c.enterRoot()
 	}

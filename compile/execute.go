@@ -9,6 +9,7 @@ import (
 // hooks lets the runtime run what is due before the root is pivoted.
 func (c *compiler) hooks() {
 	h := &c.p.Hooks
+	//lint:ignore SA1019 deprecated is not gone: clients write prestart hooks, for nvidia most of all
 	if len(h.Prestart)+len(h.CreateRuntime)+len(h.CreateContainer)+len(c.p.NetDevs) == 0 {
 		return
 	}

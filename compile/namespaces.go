@@ -34,6 +34,7 @@ func (c *compiler) namespaces() {
 		c.Call(unix.SYS_UNSHARE, program.Imm(unix.CLONE_NEWUSER))
 		c.Because("/linux/uidMappings", "map the ids of the user namespace")
 		c.ask(MapIDs)
+		c.undumpable()
 		made &^= unix.CLONE_NEWUSER
 	}
 	if c.p.Makes(specs.CgroupNamespace) {
@@ -84,7 +85,7 @@ func (c *compiler) becomeRoot() {
 	c.Call(unix.SYS_SETRESGID, gid, gid, gid)
 	c.Call(unix.SYS_SETRESUID, uid, uid, uid)
 	// setresuid has made us as dumpable as fs.suid_dumpable says (proc(5)).
-	c.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_DUMPABLE), program.Int(0))
+	c.undumpable()
 }
 
 // names sets host and domain name.

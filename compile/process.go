@@ -209,7 +209,7 @@ func (c *compiler) user(p *plan.Process) {
 	}
 	uid := program.Int(int64(p.UID))
 	c.Call(unix.SYS_SETRESUID, uid, uid, uid)
-	c.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_DUMPABLE), program.Int(0))
+	c.undumpable()
 	if p.HasCaps {
 		c.capabilities(p)
 	}
@@ -289,6 +289,15 @@ func (c *compiler) lookUp(p *plan.Process) program.Cell {
 		c.Place(next)
 	}
 	c.Place(found)
+	// A directory passes for executable; only the execve would tell, after create.
+	// Opening it for writing fails with the right errno.
+	folder, file := c.NewLabel(), c.NewLabel()
+	c.Call(unix.SYS_OPENAT, cwd, path.Value(), program.Int(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC)).ExpectAny(file)
+	c.Jump(folder)
+	c.Place(file)
+	c.aside(folder, file, func() {
+		c.Call(unix.SYS_OPENAT, cwd, path.Value(), program.Int(unix.O_WRONLY|unix.O_CLOEXEC))
+	})
 	return path
 }
 

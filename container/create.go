@@ -198,6 +198,9 @@ func (m *maker) settle() error {
 	if err != nil {
 		return fmt.Errorf("container %s: its first process %d: %w", m.ID, m.child.Pid, err)
 	}
+	if err := m.sameMappings(); err != nil {
+		return err
+	}
 	m.hooked = true // what fails from here on is a container taken down
 	m.Pid, m.StartTime = m.child.Pid, s.StartTime
 	if err := m.adjustOOM(m.child.Pid, m.plan.Process.OOMScoreAdj, "/process"); err != nil {

@@ -3,7 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strconv"
 	"syscall"
 	"time"
@@ -24,6 +24,7 @@ func (m *maker) createHooks() error {
 	m.hooked = true
 	h := &m.plan.Hooks
 	state := m.hookState(specs.StateCreating, m.child.Pid)
+	//lint:ignore SA1019 deprecated is not gone: clients write them
 	if err := m.runHooks("prestart", h.Prestart, state, 0); err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (r *hookRun) spawnInside(c *Container, stdin, output int) (*launch.Child, e
 		return nil, err
 	}
 	defer joins.close()
-	run := compile.HookRun{Path: r.hook.Path, Args: r.argv(), Env: r.hook.Env, At: r.at}
+	run := compile.HookRun{Path: r.hook.Path, Args: r.argv(), Env: r.hook.Env, At: r.at, UserNS: joins.user}
 	spawn := launch.Spawn{
 		Program: func(f *compile.Facts) (*program.Program, error) { return compile.Hook(&run, f) },
 		Stdio:   [3]uintptr{uintptr(stdin), uintptr(output), uintptr(output)},
@@ -226,7 +227,7 @@ func stateFile(state []byte) (int, error) {
 	}
 	err = writeAll(fd, state)
 	if err == nil {
-		_, err = unix.Seek(fd, 0, os.SEEK_SET)
+		_, err = unix.Seek(fd, 0, io.SeekStart)
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -248,7 +249,7 @@ func outputFile() (int, error) {
 // tail returns the end of what a hook said, as one line.
 func tail(fd int) string {
 	const most = 512
-	size, err := unix.Seek(fd, 0, os.SEEK_END)
+	size, err := unix.Seek(fd, 0, io.SeekEnd)
 	if err != nil || size == 0 {
 		return ""
 	}

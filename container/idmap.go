@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/berth-runtime/berth/plan"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -37,13 +39,43 @@ func mapIDs(pid int, ids *plan.IDMaps, privileged bool) error {
 	return nil
 }
 
-func writeMap(pid int, file string, maps []specs.LinuxIDMapping) error {
+// sameMappings refuses mappings that a joined user namespace does not have: they
+// say what files and processes will be owned by, and that would not be true.
+func (m *maker) sameMappings() error {
+	n := m.plan.Namespace(specs.UserNamespace)
+	if n == nil || n.Path == "" {
+		return nil
+	}
+	for _, kind := range []struct {
+		file, at string
+		maps     []specs.LinuxIDMapping
+	}{{"uid_map", "/linux/uidMappings", m.plan.IDs.UID}, {"gid_map", "/linux/gidMappings", m.plan.IDs.GID}} {
+		if len(kind.maps) == 0 {
+			continue
+		}
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", m.child.Pid, kind.file))
+		if err != nil {
+			return fmt.Errorf("read the mappings of the joined user namespace: %w", err)
+		}
+		have, want := strings.Fields(string(text)), strings.Fields(string(mapText(kind.maps)))
+		if !slices.Equal(have, want) {
+			return fmt.Errorf("config.json %s: the user namespace %s has other mappings (%s); leave them out, or give the same", kind.at, n.Path, strings.Join(have, " "))
+		}
+	}
+	return nil
+}
+
+func mapText(maps []specs.LinuxIDMapping) []byte {
 	var text []byte
 	for _, m := range maps {
 		text = fmt.Appendf(text, "%d %d %d\n", m.ContainerID, m.HostID, m.Size)
 	}
+	return text
+}
+
+func writeMap(pid int, file string, maps []specs.LinuxIDMapping) error {
 	path := fmt.Sprintf("/proc/%d/%s", pid, file)
-	if err := os.WriteFile(path, text, 0); err != nil {
+	if err := os.WriteFile(path, mapText(maps), 0); err != nil {
 		return fmt.Errorf("map ids of the user namespace: %w", err)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 type joins struct {
 	list []compile.Join
 	fork bool
+	user bool // a user namespace is among them
 	root int
 	fds  []int
 }
@@ -59,6 +60,7 @@ func (c *Container) namespacesOf(pid int) (*joins, error) {
 	if flags != 0 {
 		j.list = []compile.Join{{FD: fd, Flag: flags, Text: "enter the container's namespaces"}}
 	}
+	j.user = flags&unix.CLONE_NEWUSER != 0
 	j.fork = flags&(unix.CLONE_NEWPID|unix.CLONE_NEWTIME) != 0
 	if c.NoPivot || flags&unix.CLONE_NEWNS == 0 {
 		root, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

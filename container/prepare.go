@@ -138,7 +138,10 @@ func (m *maker) namespaces(open func(*plan.Namespace) (int, error)) error {
 		f.Fork = true
 	}
 	newUser := made&unix.CLONE_NEWUSER != 0
-	f.MapIDs = newUser && (len(m.spawn.Joins) > 0 || !m.privileged() && !mapsOnlySelf(&m.plan.IDs))
+	// A user namespace is always the Program's own doing. Made by our clone, the
+	// execve of the init would take its rights again: its user has no name in the
+	// namespace yet, so it is not root there (capabilities(7)).
+	f.MapIDs = newUser
 	switch {
 	case f.MapIDs || userPath:
 		f.NewNamespaces = made
@@ -155,10 +158,6 @@ func (m *maker) namespaces(open func(*plan.Namespace) (int, error)) error {
 	if newUser {
 		f.RootUID, f.RootGID = rootOf(m.plan.IDs.UID), rootOf(m.plan.IDs.GID)
 		f.KeepGroups = !m.privileged() && mapsOnlySelf(&m.plan.IDs)
-		if !f.MapIDs {
-			m.spawn.UIDMap, m.spawn.GIDMap = sysMap(m.plan.IDs.UID), sysMap(m.plan.IDs.GID)
-			m.spawn.Setgroups = m.privileged()
-		}
 	}
 	return nil
 }

@@ -86,6 +86,17 @@ func (r *Runtime) claim(id string) (*Container, error) {
 	if err := r.makeRoot(); err != nil {
 		return nil, err
 	}
+	for {
+		c, err := r.tryClaim(id)
+		// Before we have its lock, the new folder looks like what a killed command
+		// leaves, and may be taken away by gc or delete --force.
+		if !errors.Is(err, ErrNotExist) {
+			return c, err
+		}
+	}
+}
+
+func (r *Runtime) tryClaim(id string) (*Container, error) {
 	path := filepath.Join(r.Root, id)
 	if err := unix.Mkdir(path, 0o700); err != nil {
 		if err == unix.EEXIST {
@@ -94,16 +105,17 @@ func (r *Runtime) claim(id string) (*Container, error) {
 		return nil, fmt.Errorf("make the state folder of container %s: %w", id, &os.PathError{Op: "mkdir", Path: path, Err: err})
 	}
 	c, err := r.open(id)
-	if err != nil {
-		_ = unix.Rmdir(path)
-		return nil, err
-	}
-	if err := c.acquire(); err != nil {
-		c.removeFolder()
+	if err == nil {
+		if err = c.acquire(); err == nil {
+			return c, nil
+		}
 		c.Close()
-		return nil, err
 	}
-	return c, nil
+	if !errors.Is(err, ErrNotExist) {
+		_ = unix.Unlink(filepath.Join(path, lockFile))
+		_ = unix.Rmdir(path)
+	}
+	return nil, err
 }
 
 // makeRoot makes the root folder and refuses one that others may write to: who

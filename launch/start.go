@@ -28,10 +28,7 @@ type Spawn struct {
 	// Root is a root directory to change to, or -1.
 	Root int
 
-	CloneFlags     uintptr
-	UIDMap, GIDMap []syscall.SysProcIDMap
-	// Setgroups lets the child of a new user namespace set its groups.
-	Setgroups bool
+	CloneFlags uintptr
 	// Cgroup is a directory of the unified hierarchy to clone the child into, or -1.
 	Cgroup int
 }
@@ -73,11 +70,8 @@ func (s *Spawn) Start() (*Child, error) {
 		Env:   []string{},
 		Files: files,
 		Sys: &syscall.SysProcAttr{
-			Cloneflags:                 s.CloneFlags,
-			UidMappings:                s.UIDMap,
-			GidMappings:                s.GIDMap,
-			GidMappingsEnableSetgroups: s.Setgroups,
-			PidFD:                      &pidfd,
+			Cloneflags: s.CloneFlags,
+			PidFD:      &pidfd,
 		},
 	}
 	if s.Cgroup >= 0 {
@@ -162,8 +156,6 @@ func load(p *program.Program, least int) (int, error) {
 func spawnError(err error, s *Spawn) error {
 	hint := ""
 	switch {
-	case err == syscall.EPERM && s.CloneFlags&syscall.CLONE_NEWUSER != 0:
-		hint = " (are user namespaces allowed? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu)"
 	case err == syscall.ENOSPC:
 		hint = " (a limit of /proc/sys/user/max_*_namespaces is reached)"
 	case err == syscall.EAGAIN:

@@ -33,7 +33,6 @@ func run() int {
 	err := root.Execute(filepath.Base(os.Args[0]), os.Args[1:], os.Stdout)
 	var status *exitStatus
 	var usage *cli.UsageError
-	var unknown *cli.UnknownCommand
 	switch {
 	case err == nil, errors.Is(err, cli.ErrHelp):
 		return 0
@@ -42,9 +41,6 @@ func run() int {
 			p.log.Error(oneLine(status.err.Error()))
 		}
 		return status.code
-	case errors.As(err, &unknown):
-		fmt.Fprintln(os.Stderr, err)
-		return 3 // what runc answers; clients probe for commands
 	case errors.As(err, &usage):
 		fmt.Fprintln(os.Stderr, err)
 		return 1

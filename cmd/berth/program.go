@@ -79,7 +79,7 @@ func (p *program) command() *cli.Command {
 func (p *program) commands() []*cli.Command {
 	return []*cli.Command{
 		p.runCommand(), p.createCommand(), p.startCommand(), p.execCommand(),
-		p.stateCommand(), p.listCommand(), p.psCommand(), p.killCommand(), p.deleteCommand(),
+		p.stateCommand(), p.listCommand(), p.psCommand(), p.killCommand(), p.deleteCommand(), p.gcCommand(),
 		p.pauseCommand(), p.resumeCommand(), p.updateCommand(), p.eventsCommand(),
 		p.specCommand(), p.explainCommand(), p.featuresCommand(), p.versionCommand(),
 	}

@@ -20,7 +20,7 @@ func (p *program) specCommand() *cli.Command {
 			path := filepath.Join(bundle, spec.ConfigName)
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 			if errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("%s is there already and is not overwritten; remove it first", path)
+				return fmt.Errorf("%s exists and is not overwritten; remove it first", path)
 			}
 			if err != nil {
 				return err

@@ -1,0 +1,175 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// A Leftover is what a killed command has left of one container.
+type Leftover struct {
+	ID  string
+	Why string
+	// What is to be removed, in words.
+	What []string
+
+	remove func() error
+}
+
+// CollectGarbage finds what killed commands have left and removes it, or with
+// dry only finds it; tell hears of each before it is removed. A container that
+// somebody works with is left alone, and so is one that was made: also when its
+// process has ended, since whoever made it may still ask for its state.
+func (r *Runtime) CollectGarbage(dry bool, tell func(*Leftover)) error {
+	ids, err := r.List()
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, id := range ids {
+		failed = errors.Join(failed, r.collect(id, dry, tell))
+	}
+	return failed
+}
+
+func (r *Runtime) collect(id string, dry bool, tell func(*Leftover)) error {
+	c, err := r.open(id)
+	if errors.Is(err, ErrNotExist) {
+		return nil // deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	// Whoever makes, starts or deletes the container has its lock, which the
+	// kernel takes from the dead.
+	free, err := c.tryAcquire(!dry)
+	if err != nil || !free {
+		return err
+	}
+	found, err := c.leftover()
+	if err != nil || found == nil {
+		return err
+	}
+	tell(found)
+	if dry {
+		return nil
+	}
+	return found.remove()
+}
+
+// tryAcquire takes the lock if nobody has it. Without create, a folder that has
+// no lock yet counts as free.
+func (c *Container) tryAcquire(create bool) (bool, error) {
+	flags := unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	if create {
+		flags |= unix.O_CREAT
+	}
+	fd, err := unix.Openat(c.dir, lockFile, flags, 0o600)
+	switch {
+	case err == unix.ENOENT && !create:
+		return true, nil
+	case err == unix.ENOENT: // the folder has been removed
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("container %s: open its lock: %w", c.ID, err)
+	}
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		unix.Close(fd)
+		if err == unix.EWOULDBLOCK {
+			return false, nil
+		}
+		return false, fmt.Errorf("container %s: take its lock: %w", c.ID, err)
+	}
+	c.lock = fd
+	var st unix.Stat_t
+	return unix.Fstat(c.dir, &st) == nil && st.Nlink > 0, nil
+}
+
+// leftover looks at a container that nobody works with, and says what is left of
+// it by a killed command; nil if it is unhurt.
+func (c *Container) leftover() (*Leftover, error) {
+	folder := "its state folder"
+	err := c.reload()
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Leftover{ID: c.ID, Why: "its making, or its deletion, was killed", What: []string{folder},
+			remove: func() error { c.removeFolder(); return nil }}, nil
+	}
+	if err != nil {
+		return nil, err // no kill does this: records are written whole
+	}
+	switch {
+	case c.Pid == 0:
+		what := []string{folder}
+		if c.Cgroup.Path != "" {
+			busy, err := c.groupBusy()
+			if err != nil {
+				return nil, err
+			}
+			if busy {
+				// Either its first process is just about to end, as it does when its
+				// maker is gone, or the cgroup is somebody else's.
+				c.runtime.warn("container %s: its making was killed, but its cgroup %s has processes; it is left (berth delete --force removes it)", c.ID, c.Cgroup.Path)
+				return nil, nil
+			}
+			what = append([]string{"its cgroup " + c.Cgroup.Path}, what...)
+		}
+		return &Leftover{ID: c.ID, Why: "its making was killed", What: what, remove: c.remove}, nil
+	case !c.alive() && !c.has(configFile):
+		return &Leftover{ID: c.ID, Why: "its deletion was killed", What: []string{folder}, remove: c.remove}, nil
+	}
+	return c.stale(), nil
+}
+
+// groupBusy reports whether there are processes in the cgroup of a container
+// that has none of its own.
+func (c *Container) groupBusy() (bool, error) {
+	g, err := c.openGroup()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("container %s: open its cgroup: %w", c.ID, err)
+	}
+	defer g.Close()
+	pids, err := g.AllProcs()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return len(pids) > 0, err
+}
+
+// stale finds single files that a killed command has left in a container that is
+// otherwise whole.
+func (c *Container) stale() *Leftover {
+	var names, what []string
+	if c.has(gateFile) && c.status() == specs.StateRunning {
+		names, what = append(names, gateFile), append(what, "the socket of its start, which is over")
+	}
+	for _, file := range [...]string{recordFile, configFile} {
+		if temporary := "." + file + ".new"; c.has(temporary) {
+			names, what = append(names, temporary), append(what, "a half-written "+file)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &Leftover{ID: c.ID, Why: "a command on it was killed", What: what, remove: func() error {
+		var failed error
+		for _, name := range names {
+			if err := unix.Unlinkat(c.dir, name, 0); err != nil && err != unix.ENOENT {
+				failed = errors.Join(failed, fmt.Errorf("container %s: remove %s: %w", c.ID, name, err))
+			}
+		}
+		return failed
+	}}
+}
+
+// has reports whether there is a file in the container's folder.
+func (c *Container) has(name string) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(c.dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
