@@ -34,12 +34,7 @@ var boxes atomic.Int64
 // New makes the test's Box, and sees to its end. It skips the test where no container can be run.
 func New(t testing.TB) *Box {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		Skip(t, "needs root")
-	}
-	if _, err := busybox(); err != nil {
-		Skip(t, "needs a static busybox: %v", err)
-	}
+	NeedContainers(t)
 	Engine(t)
 	Helper(t)
 	tag := fmt.Sprintf("berth-test-%d-%d", os.Getpid(), boxes.Add(1))

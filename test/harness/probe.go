@@ -10,6 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// NeedContainers skips the test where no container can be run. New does it too.
+func NeedContainers(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Skip(t, "needs root")
+	}
+	if _, err := busybox(); err != nil {
+		Skip(t, "needs a static busybox: %v", err)
+	}
+}
+
 // NeedTool returns the path of a program of the host, and skips the test where it isn't installed.
 func NeedTool(t testing.TB, name, debianPackage string) string {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 // Killed at any instant, create leaves something that delete --force removes without a trace. strace finds the instants: it kills
 // whoever of the engine's processes and threads first comes to its Nth system call, for growing N, until none comes so far.
 func TestDeleteForceAfterKilledCreate(t *testing.T) {
+	harness.NeedContainers(t)
 	strace := harness.NeedTool(t, "strace", "strace")
 	const step = 5
 	for n, whole := step, false; !whole && n < 5000; n += step {
