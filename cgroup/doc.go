@@ -5,10 +5,11 @@
 //
 //	host, err := cgroup.Detect()
 //	group, err := host.Create("/demo")
-//	defer group.Destroy()
-//	changed, err := group.Set(&resources)
+//	defer group.Purge()
+//	report, err := group.Set(&resources) // the OCI runtime spec's linux.resources
 //	err = group.Join(pid)
 //	stats, err := group.Stats()
+//	err = group.Freeze()
 //
 // It touches cgroup file systems and reads /proc; it moves, freezes and
 // signals processes of the groups it is given, and nothing else. It writes

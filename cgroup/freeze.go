@@ -3,6 +3,7 @@ package cgroup
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -108,9 +109,10 @@ func (g *Group) state(n *node) (freezeState, error) {
 	return thawed, err
 }
 
-// frozenNode gives the node that is frozen or on its way there, nil if none is.
+// frozenNode gives the node that is frozen or on its way there, nil if none is;
+// version 1's, which is worse, before version 2's.
 func (g *Group) frozenNode() (*node, error) {
-	for _, n := range g.byPreference() {
+	for _, n := range slices.Backward(g.byPreference()) {
 		if n.Version != 2 && !n.Has("freezer") {
 			continue
 		}

@@ -19,6 +19,7 @@ type Group struct {
 	nodes       []node
 	force       bool
 	keepParents bool
+	intoFrozen  bool
 	supervisor  string
 
 	mu sync.Mutex // guards the descriptors in nodes
@@ -30,79 +31,6 @@ type node struct {
 	path string // below the mount point
 	made int    // how many of the path's last directories are ours
 	fd   int    // -1 until needed
-}
-
-// An Option changes how a group is created or opened.
-type Option func(*options)
-
-type options struct {
-	force       bool
-	owned       bool
-	keepParents bool
-	permitted   bool
-	supervisor  string
-	only        []string
-	enable      []string
-	record      []string
-}
-
-// Force lets the group be written to and removed although it belongs to
-// somebody else. It is for people who name that group and mean it.
-func Force() Option { return func(o *options) { o.force = true } }
-
-// Owned says that the caller knows, from a record of its own, that it made
-// every directory of the group, or had systemd make them for it.
-func Owned() Option { return func(o *options) { o.owned = true } }
-
-// Made gives back what Group.Made said when the group was created, so that it
-// is known as the caller's own.
-func Made(directories []string) Option {
-	return func(o *options) { o.record = directories }
-}
-
-// KeepParents makes Destroy leave the parent directories that Create had to
-// make: a place where groups come and go is not made anew for each.
-func KeepParents() Option { return func(o *options) { o.keepParents = true } }
-
-// Only limits the group to the hierarchies of these controllers; "unified"
-// is version 2, and "name=systemd" a named hierarchy.
-func Only(controllers ...string) Option {
-	return func(o *options) { o.only = controllers }
-}
-
-// Enable says which version 2 controllers the group must have. Without it a
-// unified host enables all that it can; a hybrid one those that a limit needs,
-// when it is set.
-func Enable(controllers ...string) Option {
-	return func(o *options) { o.enable = append(make([]string, 0, len(controllers)), controllers...) }
-}
-
-// WherePermitted leaves out the hierarchies where this process may not make
-// groups: an ordinary user on a hybrid host has version 2 at most.
-func WherePermitted() Option { return func(o *options) { o.permitted = true } }
-
-// Supervisor lets Create and Set move processes out of the way: where a
-// delegated parent of the group has processes of its own, and so cannot give
-// controllers to its children, they go into a child of it with this name. By
-// the delegation they are the caller's own: himself and who started him.
-func Supervisor(leaf string) Option { return func(o *options) { o.supervisor = leaf } }
-
-func gather(opts []Option) options {
-	var o options
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return o
-}
-
-// selected reports whether Only leaves the hierarchy in.
-func (o *options) selected(h *Hierarchy) bool {
-	if o.only == nil {
-		return true
-	}
-	return slices.ContainsFunc(o.only, func(name string) bool {
-		return h.Has(name) || h.Version == 2 && name == "unified" || h.Name != "" && name == "name="+h.Name
-	})
 }
 
 // newGroup lays out a group without touching the host.
@@ -120,7 +48,9 @@ func (h *Host) newGroup(path string, o options) (*Group, error) {
 			return nil, &Error{Op: "find the hierarchy of", Path: name, Err: ErrNoController}
 		}
 	}
-	g := &Group{host: h, path: clean, force: o.force, keepParents: o.keepParents, supervisor: o.supervisor}
+	g := &Group{
+		host: h, path: clean, force: o.force, keepParents: o.keepParents, intoFrozen: o.intoFrozen, supervisor: o.supervisor,
+	}
 	g.nodes = make([]node, 0, len(h.hierarchies))
 	for i := range h.hierarchies {
 		if o.selected(&h.hierarchies[i]) {

@@ -242,6 +242,53 @@ func TestFreezeAndThaw(t *testing.T) {
 	}
 }
 
+// A process may enter a group that version 2 froze, if that is wanted, and
+// begins when it is thawed.
+func TestIntoFrozen(t *testing.T) {
+	host := hostForTest(t)
+	if host.Unified() == nil {
+		t.Skip("no version 2 here")
+	}
+	g := makeGroup(t, host, Only("unified"), Enable(), IntoFrozen())
+	if err := g.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := g.CloneFD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	// The start of a process waits for its exec, which waits for the thaw.
+	done := make(chan error)
+	go func() {
+		cmd := exec.Command("/bin/echo", "ran")
+		cmd.Stdout = write
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd}
+		err := cmd.Run()
+		write.Close()
+		done <- err
+	}()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		if pids, err := g.Procs(); err != nil || len(pids) > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it does not enter")
+		}
+	}
+	if err := g.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // Both freezers, where both are there, and what was frozen dies by Kill.
 func TestKillFrozen(t *testing.T) {
 	host := hostForTest(t)
@@ -379,6 +426,53 @@ func TestDestroyNested(t *testing.T) {
 	// No wait in between: Destroy waits for the dying.
 	if err := g.Destroy(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestFilesAndChildren(t *testing.T) {
+	host := hostForTest(t)
+	need(t, host, "pids")
+	g := makeGroup(t, host)
+	for _, name := range []string{"b", "a"} {
+		child, err := host.Create(g.Path() + "/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child.Close()
+	}
+	if names, err := g.Children(); err != nil || !slices.Equal(names, []string{"a", "b"}) {
+		t.Errorf("children %q, %v", names, err)
+	}
+	if err := g.WriteFile("pids.max", "17"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := g.ReadFile("pids.max"); got != "17" || err != nil {
+		t.Errorf("pids.max is %q, %v", got, err)
+	}
+	if names, err := g.Files("pids"); err != nil || !slices.Contains(names, "pids.max") || slices.Contains(names, "a") {
+		t.Errorf("files %q, %v", names, err)
+	}
+	if _, err := g.ReadFile("cgroup.procs"); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "..", "../pids.max", "a/pids.max", "nonsense.max"} {
+		if _, err := g.ReadFile(bad); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+		if err := g.WriteFile(bad, "1"); err == nil {
+			t.Errorf("%q was written", bad)
+		}
+	}
+	if err := g.WriteFile("pids.max", "many"); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("a wrong value: %v", err)
+	}
+	other, err := host.Open(g.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.WriteFile("pids.max", "3"); host.privileged() && !errors.Is(err, ErrNotOwner) {
+		t.Errorf("somebody else's file: %v", err)
 	}
 }
 

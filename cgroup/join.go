@@ -31,13 +31,13 @@ func (g *Group) Join(pid int) error {
 
 // Ready refuses groups that no process should be put into now: frozen ones. A
 // process that enters a frozen version 1 group cannot even be killed, and on
-// version 2 it would stop before it has done anything.
+// version 2 it would stop before it has done anything (see IntoFrozen).
 func (g *Group) Ready() error {
 	n, err := g.frozenNode()
 	if err != nil {
 		return err
 	}
-	if n != nil {
+	if n != nil && (n.Version == 1 || !g.intoFrozen) {
 		return &Error{Op: "join", Path: n.full(""), Err: ErrFrozen, Hint: "thaw it first"}
 	}
 	return nil

@@ -15,12 +15,16 @@ import (
 // Linux 5.14); else the group is frozen, signalled and thawed. Processes in a
 // frozen version 1 group are thawed, since they could not die.
 func (g *Group) Kill() error {
+	nodes, err := g.own("kill")
+	if err != nil {
+		return err
+	}
 	there := false
-	for _, n := range g.byPreference() {
+	for _, n := range nodes {
 		if err := g.mayChange("kill", n); err != nil {
 			return err
 		}
-		if n.Version == 2 && n.path != "/" {
+		if n.Version == 2 {
 			err := g.write(n, "cgroup.kill", "1")
 			if err == nil {
 				there = true
@@ -70,10 +74,10 @@ func (g *Group) killNode(n *node) error {
 		if !stopped {
 			// Only to hold off a storm of forks; it need not be complete.
 			stopped = true
-			if n.Version == 2 && n.path != "/" {
+			if n.Version == 2 {
 				writeFreezer(g, n, "cgroup.freeze", "1")
 				defer writeFreezer(g, n, "cgroup.freeze", "0")
-			} else if n.Has("freezer") && n.path != "/" {
+			} else if n.Has("freezer") {
 				writeFreezer(g, n, "freezer.state", "FROZEN")
 			}
 		}
@@ -87,7 +91,7 @@ func (g *Group) killNode(n *node) error {
 			return &Error{Op: "kill", Path: n.full(""), Err: ErrTimeout, Hint: "new processes appear faster than they can be killed"}
 		}
 	}
-	if n.Has("freezer") && n.Version == 1 && n.path != "/" {
+	if n.Has("freezer") && n.Version == 1 {
 		return g.thawTree(n)
 	}
 	return nil
@@ -103,7 +107,11 @@ func (g *Group) Signal(signal unix.Signal) error {
 	if signal == unix.SIGKILL {
 		return g.Kill()
 	}
-	for _, n := range g.byPreference() {
+	nodes, err := g.own("signal")
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
 		if err := g.mayChange("signal", n); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (e *NotOwnerError) Error() string {
 		}
 		return what + ", which is not delegated (set Delegate=yes there, or force it)"
 	case Kernel:
-		return what + "it is the root of the hierarchy (name a group below it, or force it)"
+		return what + "it is the root of the hierarchy (name a group below it)"
 	}
 	return what + "it was not made by the one who asks (use a group of your own, or force it)"
 }

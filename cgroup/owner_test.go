@@ -144,6 +144,17 @@ func TestRootIsNobodys(t *testing.T) {
 	if err := root.Kill(); !errors.Is(err, ErrNotOwner) || !strings.Contains(err.Error(), "root of the hierarchy") {
 		t.Fatalf("kill of the root: %v", err)
 	}
+	forced, err := host.Open("/", Force())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forced.Close()
+	if err := forced.Kill(); !errors.Is(err, ErrNotOwner) {
+		t.Fatalf("kill of the root by force: %v", err)
+	}
+	if err := forced.Signal(0); !errors.Is(err, ErrNotOwner) {
+		t.Fatalf("signal to the root by force: %v", err)
+	}
 	if err := root.Freeze(); err == nil {
 		t.Fatal("the root was frozen")
 	}

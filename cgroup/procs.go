@@ -1,9 +1,9 @@
 package cgroup
 
 import (
-	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -44,20 +44,30 @@ func (g *Group) procs(deep bool) ([]int, error) {
 	return nil, failed
 }
 
-// byPreference lists the nodes with version 2 in front.
+// byPreference lists the nodes with version 2 in front, and those where the
+// group is the root of its hierarchy last (OfProcess gives such).
 func (g *Group) byPreference() []*node {
 	list := make([]*node, 0, len(g.nodes))
-	for i := range g.nodes {
-		if g.nodes[i].Version == 2 {
-			list = append(list, &g.nodes[i])
-		}
-	}
-	for i := range g.nodes {
-		if g.nodes[i].Version != 2 {
-			list = append(list, &g.nodes[i])
+	for _, root := range []bool{false, true} {
+		for _, v2 := range []bool{true, false} {
+			for i := range g.nodes {
+				if n := &g.nodes[i]; (n.Version == 2) == v2 && (n.path == "/") == root {
+					list = append(list, n)
+				}
+			}
 		}
 	}
 	return list
+}
+
+// own lists the nodes that are not the root of their hierarchy. Whoever signals
+// a group never means all processes of the host.
+func (g *Group) own(op string) ([]*node, error) {
+	list := slices.DeleteFunc(g.byPreference(), func(n *node) bool { return n.path == "/" })
+	if len(list) == 0 {
+		return nil, &NotOwnerError{Op: op, Path: g.path, Owner: Owner{Ownership: Kernel}}
+	}
+	return list, nil
 }
 
 func (g *Group) procsOf(n *node, deep bool) ([]int, error) {
@@ -127,11 +137,7 @@ func children(dirfd int, name string) ([]string, error) {
 	defer dir.Close()
 	entries, err := dir.ReadDir(-1)
 	if err != nil {
-		var e *os.PathError
-		if errors.As(err, &e) {
-			err = e.Err
-		}
-		return nil, err
+		return nil, errno(err)
 	}
 	var names []string
 	for _, entry := range entries {
