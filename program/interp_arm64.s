@@ -133,7 +133,7 @@ end:
 exit:
 	MOVD $const_sysExitGroup, R8
 	SVC  $0
-	B    exit // a filter may have refused it: never run into what follows
+	UNDEF // a seccomp filter refused it: SIGILL ends even the init of a pid namespace
 
 	// "berth-interp-end"
 	WORD $0x74726562

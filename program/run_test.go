@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -272,7 +273,8 @@ func TestJumpsAndFuel(t *testing.T) {
 func TestAProcessThatFailedWaitsForItsParent(t *testing.T) {
 	for _, byWriting := range []bool{true, false} {
 		b := NewBuilder()
-		b.Call(unix.SYS_CLOSE, Int(99)).Because("/mounts/3", "close 99")
+		// Arguments that would spoil the report if they were left behind.
+		b.Call(unix.SYS_CLOSE, Int(99), Imm(98), Imm(97), Imm(96), Imm(95), Imm(94)).Because("/mounts/3", "close 99")
 		p := build(t, b)
 		c := start(t, p, startOptions{})
 		f, failed := c.failure()
@@ -299,6 +301,11 @@ func TestAProcessThatFailedWaitsForItsParent(t *testing.T) {
 		if s := c.status(); s != 1 {
 			t.Errorf("exit status %d", s)
 		}
+		if byWriting { // a byte that was not read makes this ECONNRESET
+			if n, err := unix.Read(c.report, make([]byte, 1)); n != 0 || err != nil {
+				t.Errorf("the process did not read what it had to wait for: %d, %v", n, err)
+			}
+		}
 	}
 }
 
@@ -313,6 +320,30 @@ func TestAFailureThatNobodyHears(t *testing.T) {
 		if s := start(t, p, o).status(); s != 1 {
 			t.Errorf("%s: exit status %d", name, s)
 		}
+	}
+}
+
+// A filter of the user's may refuse even exit_group. The process must neither
+// loop nor run into what follows the interpreter.
+func TestAFilterThatRefusesTheExit(t *testing.T) {
+	onlyNative(t, "the emulator has no seccomp for its guest")
+	filter := binary.LittleEndian.AppendUint64(nil, unix.BPF_LD|unix.BPF_W|unix.BPF_ABS) // the number
+	filter = binary.LittleEndian.AppendUint64(filter, unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K|1<<16|unix.SYS_EXIT_GROUP<<32)
+	filter = binary.LittleEndian.AppendUint64(filter, unix.BPF_RET|unix.SECCOMP_RET_ALLOW<<32)
+	filter = binary.LittleEndian.AppendUint64(filter, unix.BPF_RET|(unix.SECCOMP_RET_ERRNO|uint64(unix.EPERM))<<32)
+	b := NewBuilder()
+	b.Call(unix.SYS_PRCTL, Int(unix.PR_SET_NO_NEW_PRIVS), Int(1), Int(0), Int(0), Int(0))
+	b.Call(unix.SYS_SECCOMP, Int(unix.SECCOMP_SET_MODE_FILTER), Int(0), b.Words(Int(4), b.Bytes(filter).Arg()).Arg())
+	c := start(t, build(t, b), startOptions{})
+	if f, failed := c.failure(); failed {
+		t.Fatal(f)
+	}
+	s, err := c.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := s.Sys().(syscall.WaitStatus); !w.Signaled() || w.Signal() != syscall.SIGILL {
+		t.Errorf("ended by %v, want SIGILL", s)
 	}
 }
 
