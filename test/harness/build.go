@@ -32,7 +32,12 @@ var engine = sync.OnceValues(func() (string, error) {
 	return build("cmd/berth")
 })
 
-var helper = sync.OnceValues(func() (string, error) { return build("test/inside") })
+var helper = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("BERTH_INSIDE"); path != "" {
+		return filepath.Abs(path)
+	}
+	return build("test/inside")
+})
 
 // busybox is copied into the session, so that root file systems can have hard links to it.
 var busybox = sync.OnceValues(func() (string, error) {

@@ -11,5 +11,5 @@
 // process a subreaper, as conmon and containerd's shim are, so that it can wait for containers.
 //
 // The environment chooses: BERTH_BIN names a binary to test instead of building cmd/berth (another
-// OCI runtime too, to see whether a test is sane), BERTH_BUSYBOX a static busybox.
+// OCI runtime too, to see whether a test is sane), BERTH_INSIDE a built test/inside, BERTH_BUSYBOX a static busybox.
 package harness
