@@ -20,6 +20,8 @@ type Host struct {
 	InUserNS bool
 	Cgroups  *cgroup.Host
 	Layout   ledger.Layout
+	// Systemd is nil where no unit is to be made.
+	Systemd *Systemd
 }
 
 // Probe looks at this machine.

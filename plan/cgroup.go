@@ -14,8 +14,12 @@ import (
 // Cgroup says where the container's processes go and what is set there.
 type Cgroup struct {
 	// None leaves the container where its caller is.
-	None   bool
-	Path   string // below the root of each hierarchy
+	None bool
+	Path string // below the root of each hierarchy
+	// Payload is a cgroup below Path where the processes are, "" for Path itself.
+	Payload string
+	// Unit is what systemd is asked for; nil where it is not to make the cgroup.
+	Unit   *Unit
 	Writes []ledger.Write
 	// Devices is what may be accessed; nil changes nothing.
 	Devices *device.Policy
@@ -28,6 +32,9 @@ func (p *Plan) planCgroup(linux *specs.Linux, h *host.Host, o Options) []spec.Co
 	p.Cgroup = Cgroup{None: o.NoCgroup}
 	if o.NoCgroup {
 		return nil
+	}
+	if o.SystemdCgroup {
+		return p.planUnit(linux, h, o)
 	}
 	// A relative path is taken below the root of each hierarchy as well, so that
 	// the same config means the same place whoever calls.
@@ -43,13 +50,17 @@ func (p *Plan) planCgroup(linux *specs.Linux, h *host.Host, o Options) []spec.Co
 	for _, w := range warnings {
 		p.Warnings = append(p.Warnings, resourcesAt+w.String())
 	}
-	problems := fieldErrors(err)
-	if len(linux.Resources.Devices) > 0 {
-		policy, err := device.Fold(append(linux.Resources.Devices[:len(linux.Resources.Devices):len(linux.Resources.Devices)], device.Defaults()...))
-		problems = append(problems, fieldErrors(err)...)
-		p.Cgroup.Devices = &policy
+	return append(fieldErrors(err), p.planDevices(linux.Resources.Devices)...)
+}
+
+// planDevices folds the device rules, with those for what every container has.
+func (p *Plan) planDevices(rules []specs.LinuxDeviceCgroup) []spec.Complaint {
+	if len(rules) == 0 {
+		return nil
 	}
-	return problems
+	policy, err := device.Fold(append(rules[:len(rules):len(rules)], device.Defaults()...))
+	p.Cgroup.Devices = &policy
+	return fieldErrors(err)
 }
 
 // fieldErrors makes complaints of the ledger's errors, whose pointers begin at

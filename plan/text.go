@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-runtime/berth/internal/caps"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -97,6 +98,10 @@ func (p *Plan) cgroupSteps() []Step {
 		return []Step{{What: "stay in the caller's cgroup"}}
 	}
 	steps := []Step{{"make " + c.Path, c.At}}
+	if c.Unit != nil {
+		steps = c.Unit.steps(p)
+		steps = append(steps, Step{"use its cgroup " + c.Path, c.At})
+	}
 	for _, w := range c.Writes {
 		what := "write " + strconv.Quote(w.Value) + " to " + w.File
 		if w.Note != "" {
@@ -109,7 +114,21 @@ func (p *Plan) cgroupSteps() []Step {
 			steps = append(steps, Step{"devices: " + r.String(), resourcesAt + "/devices"})
 		}
 	}
+	if c.Payload != "" {
+		steps = append(steps, Step{"put the processes into " + c.Path + "/" + c.Payload, payloadAt(p)})
+	}
+	if c.Unit != nil && c.Unit.Machine != nil {
+		steps = append(steps, Step{"register it with systemd-machined as " + c.Unit.Machine.Name, c.Unit.Machine.At})
+	}
 	return steps
+}
+
+// payloadAt is the entry that asks for a cgroup inside of the unit's.
+func payloadAt(p *Plan) string {
+	if p.Annotations[SubgroupAnnotation] != "" {
+		return spec.Join("/annotations", SubgroupAnnotation)
+	}
+	return p.Cgroup.At
 }
 
 func (p *Plan) namespaceSteps() []Step {

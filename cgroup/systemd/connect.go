@@ -197,8 +197,8 @@ func (m *Manager) OwnerUID(ctx context.Context) (int, error) {
 	return int(uid), nil
 }
 
-// version reads what systemd says of itself: "257.4-1", "v249", "systemd 245".
-func version(s string) (int, error) {
+// parseVersion reads what systemd says of itself: "257.4-1", "v249", "systemd 245".
+func parseVersion(s string) (int, error) {
 	digits := strings.TrimLeftFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 	end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' })
 	if end >= 0 {

@@ -134,7 +134,7 @@ func (m *Manager) Version(ctx context.Context) (int, error) {
 	})
 	n := 0
 	if err == nil {
-		n, err = version(text)
+		n, err = parseVersion(text)
 	}
 	if err != nil {
 		return 0, fail("ask for the version of systemd", "", err)

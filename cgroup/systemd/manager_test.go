@@ -339,7 +339,7 @@ func TestVersion(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 	for text, want := range map[string]int{"257.4-1": 257, "v249": 249, "systemd 245": 245, "252~rc1": 252, "": 0, "x": 0} {
-		if got, err := version(text); got != want || (err == nil) != (want != 0) {
+		if got, err := parseVersion(text); got != want || (err == nil) != (want != 0) {
 			t.Errorf("%q is %d, %v", text, got, err)
 		}
 	}
