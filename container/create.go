@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-runtime/berth/compile"
 	"github.com/berth-runtime/berth/host"
+	"github.com/berth-runtime/berth/internal/resctrl"
 	"github.com/berth-runtime/berth/launch"
 	"github.com/berth-runtime/berth/plan"
 	"github.com/berth-runtime/berth/program"
@@ -65,6 +66,7 @@ type maker struct {
 	child *launch.Child
 	fds   []int // ours, closed when the child has its own
 
+	rdt      *resctrl.Group
 	hooked   bool // hooks have been run, or tried
 	copyFrom int  // the source of a tmpcopyup, between its two Asks
 }
@@ -154,6 +156,9 @@ func (m *maker) make(config []byte) (*Created, error) {
 	if err := m.makeGroup(); err != nil {
 		return nil, err
 	}
+	if err := m.makeRdt(); err != nil {
+		return nil, err
+	}
 	if err := m.prepare(); err != nil {
 		return nil, err
 	}
@@ -200,6 +205,11 @@ func (m *maker) settle() error {
 	}
 	if err := m.sameMappings(); err != nil {
 		return err
+	}
+	if m.rdt != nil {
+		if err := m.rdt.Join(m.child.Pid); err != nil {
+			return fmt.Errorf("config.json %w", err)
+		}
 	}
 	m.hooked = true // what fails from here on is a container taken down
 	m.Pid, m.StartTime = m.child.Pid, s.StartTime
@@ -255,6 +265,11 @@ func (m *maker) fail() {
 	}
 	if m.group != nil {
 		if err := m.group.destroy(); err != nil {
+			m.runtime.warn("container %s: %v", m.ID, err)
+		}
+	}
+	if m.rdt != nil {
+		if err := m.rdt.Remove(); err != nil {
 			m.runtime.warn("container %s: %v", m.ID, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/berth-runtime/berth/internal/resctrl"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,9 @@ func (c *Container) Delete(force bool) error {
 		c.killFirst()
 	}
 	if err := c.acquire(); err != nil {
+		if force && errors.Is(err, ErrNotExist) {
+			_, err = c.removeEmpty()
+		}
 		return err
 	}
 	if err := c.reload(); err != nil && !force {
@@ -43,6 +47,9 @@ func (c *Container) remove() error {
 	c.killFirst()
 	if err := c.removeGroup(); err != nil {
 		return err
+	}
+	if err := resctrl.Remove(c.Rdt); err != nil {
+		return fmt.Errorf("container %s: %w", c.ID, err)
 	}
 	if s, err := c.config(); err == nil && s.Hooks != nil && c.Pid != 0 {
 		c.poststop(s.Hooks)

@@ -27,8 +27,8 @@ type Record struct {
 	// Systemd is set where systemd made the cgroup.
 	Systemd bool
 	NoPivot bool
-	// Rdt is the resctrl folder that we made, to be removed.
-	Rdt string
+	// Rdt are the resctrl folders that were made for it, to be removed.
+	Rdt []string
 }
 
 // CgroupRecord says what the container has of the cgroup hierarchies.
@@ -70,7 +70,7 @@ func (r *Record) encode() []byte {
 	w.End()
 	w.Key("systemd").Bool(r.Systemd)
 	w.Key("noPivot").Bool(r.NoPivot)
-	w.Key("rdt").String(r.Rdt)
+	w.Key("rdt").Strings(r.Rdt)
 	w.End()
 	return w.Bytes()
 }
@@ -114,7 +114,7 @@ func decodeRecord(data []byte) (*Record, error) {
 		case "noPivot":
 			r.NoPivot = d.Bool()
 		case "rdt":
-			r.Rdt = d.String()
+			r.Rdt = d.Strings()
 		}
 	}
 	if err := d.Close(); err != nil {

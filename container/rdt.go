@@ -1,0 +1,38 @@
+package container
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-runtime/berth/internal/resctrl"
+)
+
+// makeRdt finds or makes the container's class of service. What would be made is
+// on record before.
+func (m *maker) makeRdt() error {
+	config := m.plan.Rdt
+	if config == nil {
+		return nil
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return fmt.Errorf("find the resctrl file system: %w", err)
+	}
+	mount, err := resctrl.Find(string(mounts))
+	if err != nil {
+		return fmt.Errorf("config.json /linux/intelRdt: %w", err)
+	}
+	if config.ClosID == "" {
+		m.Rdt = []string{filepath.Join(mount, m.ID)}
+		if err := m.save(); err != nil {
+			return err
+		}
+	}
+	group, err := resctrl.Create(mount, m.ID, config)
+	if err != nil {
+		return fmt.Errorf("config.json %w", err)
+	}
+	m.rdt, m.Rdt = group, group.Made
+	return nil
+}
