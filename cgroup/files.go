@@ -30,9 +30,15 @@ func (g *Group) WriteFile(name, value string) error {
 	if err != nil {
 		return err
 	}
+	if err := g.mayChange("write "+name+" of", n); err != nil {
+		return err
+	}
 	controller, _, _ := strings.Cut(name, ".")
-	_, err = g.Apply([]ledger.Write{{Controller: controller, V2: n.Version == 2, File: name, Value: value}})
-	return err
+	w := ledger.Write{Controller: controller, V2: n.Version == 2, File: name, Value: value}
+	if _, err := g.applyOne(n, w); err != nil {
+		return g.explainWrite(n, w, err)
+	}
+	return nil
 }
 
 // Files lists the kernel's files in the group's directory for a controller (or

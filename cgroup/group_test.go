@@ -455,6 +455,11 @@ func TestFilesAndChildren(t *testing.T) {
 	if _, err := g.ReadFile("cgroup.procs"); err != nil {
 		t.Error(err)
 	}
+	if h := host.Controller("pids"); h.Version == 1 {
+		if err := g.WriteFile("notify_on_release", "0"); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, bad := range []string{"", "..", "../pids.max", "a/pids.max", "nonsense.max"} {
 		if _, err := g.ReadFile(bad); err == nil {
 			t.Errorf("%q was read", bad)
