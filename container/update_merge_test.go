@@ -110,26 +110,14 @@ func TestMergeResources(t *testing.T) {
 	}
 }
 
-func TestResctrlMount(t *testing.T) {
-	const table = `22 1 0:20 / /sys rw,nosuid - sysfs sysfs rw
-30 22 0:28 / /sys/fs/resctrl rw,relatime shared:9 - resctrl resctrl rw
-`
-	if mount, ok := resctrlMount(table); !ok || mount != "/sys/fs/resctrl" {
-		t.Errorf("%q, %t", mount, ok)
-	}
-	if mount, ok := resctrlMount("22 1 0:20 / /resctrl rw - tmpfs resctrl rw\n"); ok {
-		t.Errorf("%q is none", mount)
-	}
-}
-
 func TestChangeRdt(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "schemata"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &Container{Record: Record{ID: "demo", Rdt: dir}}
+	c := &Container{Record: Record{ID: "demo"}}
 	linux := &specs.Linux{IntelRdt: &specs.LinuxIntelRdt{ClosID: "class", L3CacheSchema: "L3:0=ff"}}
-	if err := c.changeRdt(linux, &Changes{MemBwSchema: "MB:0=50"}); err != nil {
+	if err := writeRdt(dir, linux, &Changes{MemBwSchema: "MB:0=50"}); err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := os.ReadFile(filepath.Join(dir, "schemata")); string(text) != "MB:0=50\n" {

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
+	"github.com/berth-runtime/berth/internal/resctrl"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -20,6 +19,14 @@ func (c *Container) changeRdt(linux *specs.Linux, changes *Changes) error {
 	if err != nil {
 		return fmt.Errorf("update container %s: %w", c.ID, err)
 	}
+	if err := writeRdt(dir, linux, changes); err != nil {
+		return fmt.Errorf("update container %s: %w", c.ID, err)
+	}
+	return nil
+}
+
+// writeRdt writes to the group in dir.
+func writeRdt(dir string, linux *specs.Linux, changes *Changes) error {
 	rdt := *linux.IntelRdt
 	for _, change := range [...]struct {
 		option, schema string
@@ -31,8 +38,8 @@ func (c *Container) changeRdt(linux *specs.Linux, changes *Changes) error {
 		if change.schema == "" {
 			continue
 		}
-		if err := writeSchema(dir, change.schema); err != nil {
-			return fmt.Errorf("update container %s: %s: %w", c.ID, change.option, err)
+		if err := resctrl.Write(dir, change.schema); err != nil {
+			return fmt.Errorf("%s: %w", change.option, err)
 		}
 		*change.remember = change.schema
 	}
@@ -45,53 +52,13 @@ func (c *Container) resctrlGroup(rdt *specs.LinuxIntelRdt) (string, error) {
 	if rdt == nil {
 		return "", errors.New("the container has no resctrl group (its config has no linux.intelRdt)")
 	}
-	if c.Rdt != "" {
-		return c.Rdt, nil
-	}
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return "", fmt.Errorf("find the resctrl file system: %w", err)
 	}
-	mount, ok := resctrlMount(string(text))
-	if !ok {
-		return "", errors.New("resctrl is not mounted (a CPU with Intel RDT or AMD QoS can: mount -t resctrl resctrl /sys/fs/resctrl)")
-	}
-	name := rdt.ClosID
-	if name == "" {
-		name = c.ID
-	}
-	return filepath.Join(mount, name), nil
-}
-
-// resctrlMount finds the mount point in the text of /proc/self/mountinfo.
-func resctrlMount(mountinfo string) (string, bool) {
-	for line := range strings.Lines(mountinfo) {
-		front, back, _ := strings.Cut(line, " - ")
-		fields := strings.Fields(front)
-		if len(fields) > 4 && strings.HasPrefix(back, "resctrl ") {
-			return fields[4], true
-		}
-	}
-	return "", false
-}
-
-// writeSchema writes one line; the kernel takes none without its end. Why it
-// refuses one it says in a file of its own.
-func writeSchema(dir, schema string) error {
-	path := filepath.Join(dir, "schemata")
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	mount, err := resctrl.Find(string(text))
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = f.WriteString(strings.TrimSuffix(schema, "\n") + "\n")
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		return nil
-	}
-	for _, root := range [...]string{dir, filepath.Dir(dir)} {
-		if why, readErr := os.ReadFile(filepath.Join(root, "info", "last_cmd_status")); readErr == nil {
-			return fmt.Errorf("write %q to %s: %w (%s)", schema, path, err, strings.TrimSpace(string(why)))
-		}
-	}
-	return fmt.Errorf("write %q to %s: %w", schema, path, err)
+	return resctrl.Dir(mount, c.ID, rdt), nil
 }

@@ -18,6 +18,14 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
+// Dir is where the control group of a container is.
+func Dir(mount, id string, config *specs.LinuxIntelRdt) string {
+	if config.ClosID == "" {
+		return filepath.Join(mount, id)
+	}
+	return filepath.Join(mount, config.ClosID) // "/" is the mount itself
+}
+
 // ErrNotMounted is returned where the config asks for RDT and the host has none.
 var ErrNotMounted = errors.New("no resctrl file system is mounted (mount -t resctrl resctrl /sys/fs/resctrl, on a machine that has it)")
 
@@ -54,9 +62,9 @@ func (e *FieldError) Unwrap() error { return e.Err }
 // Create finds or makes the group that a config asks for. What it made is
 // removed again if it fails.
 func Create(mount, id string, config *specs.LinuxIntelRdt) (*Group, error) {
-	g := &Group{Dir: filepath.Join(mount, id)}
+	g := &Group{Dir: Dir(mount, id, config)}
 	schemata := schemataOf(config)
-	if err := g.claim(mount, config, len(schemata) > 0); err != nil {
+	if err := g.claim(config, len(schemata) > 0); err != nil {
 		return nil, err
 	}
 	err := g.setUp(id, config, schemata)
@@ -68,19 +76,14 @@ func Create(mount, id string, config *specs.LinuxIntelRdt) (*Group, error) {
 
 // claim decides which folder is the container's, and makes it where it is to be
 // made.
-func (g *Group) claim(mount string, config *specs.LinuxIntelRdt, hasSchemata bool) error {
-	switch {
-	case config.ClosID == "":
+func (g *Group) claim(config *specs.LinuxIntelRdt, hasSchemata bool) error {
+	if config.ClosID == "" {
 		// A folder of the container's own: made by us, removed by us.
 		if err := os.Mkdir(g.Dir, 0o755); err != nil {
 			return &FieldError{"", full(err)}
 		}
 		g.Made = []string{g.Dir}
 		return nil
-	case config.ClosID == "/":
-		g.Dir = mount
-	default:
-		g.Dir = filepath.Join(mount, config.ClosID)
 	}
 	info, err := os.Stat(g.Dir)
 	switch {
@@ -147,22 +150,31 @@ func schemataOf(config *specs.LinuxIntelRdt) []schema {
 	return list
 }
 
-// writeSchemata writes line by line: the kernel takes several in one write, but
-// then does not say which of them it refuses.
 func (g *Group) writeSchemata(schemata []schema) error {
-	f, err := os.OpenFile(filepath.Join(g.Dir, "schemata"), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return &FieldError{"", err}
-	}
-	defer f.Close()
 	for _, s := range schemata {
-		if _, err := f.WriteString(s.line + "\n"); err != nil {
-			return &FieldError{s.pointer, fmt.Errorf("write %q to %s: %w (the kernel says more in info/last_cmd_status: %s)", s.line, f.Name(), err, lastStatus(g.Dir))}
+		if err := Write(g.Dir, s.line); err != nil {
+			return &FieldError{s.pointer, err}
 		}
 	}
 	return nil
 }
 
+// Write writes one line to a group's schemata. The kernel takes several at once,
+// but then does not say which of them it refuses.
+func Write(dir, line string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "schemata"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strings.TrimSuffix(line, "\n") + "\n") // it takes none without its end
+	err = errors.Join(err, f.Close())
+	if err != nil {
+		return fmt.Errorf("write %q to %s: %w (the kernel says: %s)", line, f.Name(), err, lastStatus(dir))
+	}
+	return nil
+}
+
+// lastStatus is what the kernel tells of the last refusal.
 func lastStatus(dir string) string {
 	for d := dir; len(d) > 1; d = filepath.Dir(d) {
 		if text, err := os.ReadFile(filepath.Join(d, "info", "last_cmd_status")); err == nil {
