@@ -64,6 +64,7 @@ func compileConfig(t testing.TB, config []byte) *program.Program {
 // TestGolden compares whole Programs. A difference is to be read line by line
 // before it is accepted with -update.
 func TestGolden(t *testing.T) {
+	onAMD64(t)
 	configs, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(configs) == 0 {
 		t.Fatalf("no configs: %v", err)
