@@ -45,6 +45,9 @@ func (c *Container) Delete(force bool) error {
 // has the lock.
 func (c *Container) remove() error {
 	c.killFirst()
+	if err := c.stopUnit(); err != nil {
+		return err
+	}
 	if err := c.removeGroup(); err != nil {
 		return err
 	}
@@ -84,12 +87,10 @@ func (c *Container) removeGroup() error {
 		return fmt.Errorf("container %s: open its cgroup: %w", c.ID, err)
 	}
 	defer g.Close()
-	if c.Pid == 0 && len(c.Cgroup.Made) == 0 {
-		// Its maker was killed between the intent and the making: what is there
-		// may be somebody else's. What is ours holds nothing that lives.
-		if pids, err := g.AllProcs(); err != nil || len(pids) > 0 {
-			return nil
-		}
+	if c.Pid == 0 && len(c.Cgroup.Made) == 0 && !abandoned(g) {
+		// Its maker was killed between the intent and the making: what is there is
+		// somebody else's.
+		return nil
 	}
 	if err := g.Kill(); err != nil {
 		return fmt.Errorf("container %s: %w", c.ID, err)

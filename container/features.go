@@ -12,8 +12,8 @@ import (
 // the code that makes it so, and not before.
 const (
 	withSystemd    = false // units for containers
-	withIntelRdt   = false
-	withNetDevices = false
+	withIntelRdt   = true
+	withNetDevices = true
 )
 
 // Features is what this build can do, whatever the host. Only the flags of

@@ -37,9 +37,22 @@ func (c *Container) atGate() bool {
 	if unix.Fstatat(c.dir, gateFile, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	var buf [64]byte
-	n, err := unix.Readlink("/proc/"+strconv.Itoa(c.Pid)+"/exe", buf[:])
+	return isInit(c.Pid)
+}
+
+// isInit reports whether a process is an init of ours that has not executed the
+// container's program.
+func isInit(pid int) bool {
+	program, err := executable(pid)
 	// A rootless runtime may not look at a process that is not dumpable, which is
 	// what our init is until it executes the program.
-	return err == unix.EACCES || err == nil && string(buf[:n]) == "/memfd:berth-init (deleted)"
+	return err == unix.EACCES || program == "/memfd:berth-init (deleted)"
+}
+
+// executable tells what a process executes; one on its way out has no program any
+// more, which is ENOENT.
+func executable(pid int) (string, error) {
+	var buf [64]byte
+	n, err := unix.Readlink("/proc/"+strconv.Itoa(pid)+"/exe", buf[:])
+	return string(buf[:max(n, 0)]), err
 }

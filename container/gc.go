@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"time"
 
+	"github.com/berth-runtime/berth/cgroup"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -46,8 +49,11 @@ func (r *Runtime) collect(id string, dry bool, tell func(*Leftover)) error {
 	defer c.Close()
 	// Whoever makes, starts or deletes the container has its lock, which the
 	// kernel takes from the dead.
-	free, err := c.tryAcquire(!dry)
-	if err != nil || !free {
+	held, err := c.tryAcquire()
+	if errors.Is(err, ErrNotExist) {
+		return c.collectEmpty(dry, tell)
+	}
+	if err != nil || !held {
 		return err
 	}
 	found, err := c.leftover()
@@ -61,20 +67,45 @@ func (r *Runtime) collect(id string, dry bool, tell func(*Leftover)) error {
 	return found.remove()
 }
 
-// tryAcquire takes the lock if nobody has it. Without create, a folder that has
-// no lock yet counts as free.
-func (c *Container) tryAcquire(create bool) (bool, error) {
-	flags := unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW
-	if create {
-		flags |= unix.O_CREAT
+// collectEmpty removes a folder whose maker was killed before it made the lock,
+// or whose remover after it removed the lock. Where the one or the other lives,
+// no harm is done: a maker begins anew.
+func (c *Container) collectEmpty(dry bool, tell func(*Leftover)) error {
+	found := &Leftover{ID: c.ID, Why: "its making, or its deletion, was killed", What: []string{"its state folder"}}
+	if dry {
+		tell(found)
+		return nil
 	}
-	fd, err := unix.Openat(c.dir, lockFile, flags, 0o600)
-	switch {
-	case err == unix.ENOENT && !create:
+	removed, err := c.removeEmpty()
+	if removed {
+		tell(found)
+	}
+	if errors.Is(err, unix.ENOTEMPTY) {
+		return nil // its maker lives, or it is no container's
+	}
+	return err
+}
+
+// removeEmpty removes the folder if there is nothing in it. It tells whether it
+// was there.
+func (c *Container) removeEmpty() (bool, error) {
+	switch err := unix.Rmdir(filepath.Join(c.runtime.Root, c.ID)); err {
+	case nil:
 		return true, nil
-	case err == unix.ENOENT: // the folder has been removed
+	case unix.ENOENT:
 		return false, nil
-	case err != nil:
+	default:
+		return false, fmt.Errorf("container %s: remove its state folder, which has no lock: %w", c.ID, err)
+	}
+}
+
+// tryAcquire takes the lock if nobody has it.
+func (c *Container) tryAcquire() (bool, error) {
+	fd, err := unix.Openat(c.dir, lockFile, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err == unix.ENOENT {
+		return false, fmt.Errorf("%w: %s", ErrNotExist, c.ID)
+	}
+	if err != nil {
 		return false, fmt.Errorf("container %s: open its lock: %w", c.ID, err)
 	}
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
@@ -110,12 +141,10 @@ func (c *Container) leftover() (*Leftover, error) {
 				return nil, err
 			}
 			if busy {
-				// Either its first process is just about to end, as it does when its
-				// maker is gone, or the cgroup is somebody else's.
-				c.runtime.warn("container %s: its making was killed, but its cgroup %s has processes; it is left (berth delete --force removes it)", c.ID, c.Cgroup.Path)
-				return nil, nil
+				c.runtime.warn("container %s: its making was killed, but the cgroup %s that it was to have is in use, and is left", c.ID, c.Cgroup.Path)
+			} else {
+				what = append([]string{"its cgroup " + c.Cgroup.Path}, what...)
 			}
-			what = append([]string{"its cgroup " + c.Cgroup.Path}, what...)
 		}
 		return &Leftover{ID: c.ID, Why: "its making was killed", What: what, remove: c.remove}, nil
 	case !c.alive() && !c.has(configFile):
@@ -124,22 +153,42 @@ func (c *Container) leftover() (*Leftover, error) {
 	return c.stale(), nil
 }
 
-// groupBusy reports whether there are processes in the cgroup of a container
-// that has none of its own.
+// groupBusy reports whether somebody lives in the cgroup of a container that has
+// no process of its own.
 func (c *Container) groupBusy() (bool, error) {
 	g, err := c.openGroup()
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || g == nil && err == nil {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("container %s: open its cgroup: %w", c.ID, err)
 	}
 	defer g.Close()
+	return !abandoned(g), nil
+}
+
+// abandoned reports whether nobody lives in a cgroup, but for inits whose maker
+// is gone: those end when they find out, which is waited for. One that stays is
+// another container's.
+func abandoned(g *cgroup.Group) bool {
 	pids, err := g.AllProcs()
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return true
 	}
-	return len(pids) > 0, err
+	if err != nil {
+		return false
+	}
+	for _, pid := range pids {
+		if _, err := executable(pid); err != unix.ENOENT && !isInit(pid) {
+			return false
+		}
+	}
+	if len(pids) == 0 {
+		return true
+	}
+	g.Host().Timeout = 2 * time.Second
+	err = g.WaitEmpty()
+	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // stale finds single files that a killed command has left in a container that is

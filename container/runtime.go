@@ -106,15 +106,19 @@ func (r *Runtime) tryClaim(id string) (*Container, error) {
 	}
 	c, err := r.open(id)
 	if err == nil {
-		if err = c.acquire(); err == nil {
+		if err = c.makeLock(); err == nil {
+			err = c.acquire()
+		}
+		if err == nil {
 			return c, nil
 		}
 		c.Close()
 	}
 	if !errors.Is(err, ErrNotExist) {
 		_ = unix.Unlink(filepath.Join(path, lockFile))
-		_ = unix.Rmdir(path)
 	}
+	// Whoever took the lock away may not have come to the folder yet.
+	_ = unix.Rmdir(path)
 	return nil, err
 }
 
@@ -207,10 +211,26 @@ func (c *Container) save() error {
 	return nil
 }
 
+// makeLock makes the lock file, the first thing in a new folder and the last in
+// one that is removed: a folder without it is empty.
+func (c *Container) makeLock() error {
+	fd, err := unix.Openat(c.dir, lockFile, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err == unix.ENOENT { // the folder has been removed
+		return fmt.Errorf("%w: %s", ErrNotExist, c.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("container %s: make its lock: %w", c.ID, err)
+	}
+	return unix.Close(fd)
+}
+
 // acquire takes the container's lock; it goes with the descriptor, so a killed
-// command does not keep it.
+// command does not keep it. A folder that is just being removed has none.
 func (c *Container) acquire() error {
-	fd, err := unix.Openat(c.dir, lockFile, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	fd, err := unix.Openat(c.dir, lockFile, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err == unix.ENOENT {
+		return fmt.Errorf("%w: %s", ErrNotExist, c.ID)
+	}
 	if err != nil {
 		return fmt.Errorf("container %s: open its lock: %w", c.ID, err)
 	}

@@ -1,0 +1,167 @@
+package container
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// folder makes a container's folder by hand.
+func folder(t *testing.T, r *Runtime, id string, files map[string]string) {
+	t.Helper()
+	dir := filepath.Join(r.Root, id)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func record(id string, pid int, start uint64) string {
+	r := Record{ID: id, Pid: pid, StartTime: start}
+	return string(r.encode())
+}
+
+func collected(t *testing.T, r *Runtime, dry bool) []string {
+	t.Helper()
+	var ids []string
+	if err := r.CollectGarbage(dry, func(l *Leftover) { ids = append(ids, l.ID) }); err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func TestCollectGarbage(t *testing.T) {
+	r := &Runtime{Root: t.TempDir(), Warn: func(m string) { t.Errorf("warning: %s", m) }}
+	self, err := statOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive := record("alive", os.Getpid(), self.StartTime)
+	folder(t, r, "empty", nil)
+	folder(t, r, "locked-then-killed", map[string]string{lockFile: ""})
+	folder(t, r, "making", map[string]string{lockFile: "", configFile: "{}", recordFile: record("making", 0, 0), gateFile: ""})
+	folder(t, r, "half-written", map[string]string{lockFile: "", configFile: "{}", "." + recordFile + ".new": "{"})
+	folder(t, r, "deleting", map[string]string{lockFile: "", recordFile: record("deleting", 1<<22, 1)})
+	folder(t, r, "alive", map[string]string{lockFile: "", configFile: "{}", recordFile: alive, gateFile: "", "." + configFile + ".new": "{"})
+	folder(t, r, "stopped", map[string]string{lockFile: "", configFile: "{}", recordFile: record("stopped", 1<<22, 1)})
+	folder(t, r, "whole", map[string]string{lockFile: "", configFile: "{}", recordFile: alive})
+	folder(t, r, "busy", map[string]string{lockFile: "", recordFile: record("busy", 0, 0)})
+	// An empty id of a folder that is no container's.
+	folder(t, r, "not a container", nil)
+	if err := os.WriteFile(filepath.Join(r.Root, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	lock, err := os.OpenFile(filepath.Join(r.Root, "busy", lockFile), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+
+	want := []string{"alive", "deleting", "empty", "half-written", "locked-then-killed", "making"}
+	before := tree(t, r.Root)
+	if got := collected(t, r, true); !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if after := tree(t, r.Root); !slices.Equal(before, after) {
+		t.Errorf("finding changed\n%q\nto\n%q", before, after)
+	}
+	if got := collected(t, r, false); !slices.Equal(got, want) {
+		t.Errorf("collected %q, want %q", got, want)
+	}
+	left := []string{"alive", "alive/config.json", "alive/lock", "alive/state.json", "busy", "busy/lock", "busy/state.json", "file", "not a container",
+		"stopped", "stopped/config.json", "stopped/lock", "stopped/state.json", "whole", "whole/config.json", "whole/lock", "whole/state.json"}
+	if got := tree(t, r.Root); !slices.Equal(got, left) {
+		t.Errorf("left\n%q, want\n%q", got, left)
+	}
+	if got := collected(t, r, false); got != nil {
+		t.Errorf("a second time: %q", got)
+	}
+}
+
+func tree(t *testing.T, root string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if path != root {
+			name, _ := filepath.Rel(root, path)
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// A record that can't be read is no kill's doing: it is told and left.
+func TestCollectGarbageLeavesTheUnknown(t *testing.T) {
+	r := &Runtime{Root: t.TempDir()}
+	folder(t, r, "odd", map[string]string{lockFile: "", recordFile: "no record"})
+	folder(t, r, "zlast", nil)
+	var ids []string
+	if err := r.CollectGarbage(false, func(l *Leftover) { ids = append(ids, l.ID) }); err == nil {
+		t.Error("nothing is said of the record")
+	}
+	if !slices.Equal(ids, []string{"zlast"}) {
+		t.Errorf("collected %q", ids)
+	}
+	if _, err := os.Stat(filepath.Join(r.Root, "odd", recordFile)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCollectGarbageWithoutRoot(t *testing.T) {
+	r := &Runtime{Root: filepath.Join(t.TempDir(), "none")}
+	if got := collected(t, r, false); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+// A maker whose folder is taken for a leftover, before it has its lock, takes the id once more.
+func TestClaimBesideGarbageCollection(t *testing.T) {
+	r := &Runtime{Root: filepath.Join(t.TempDir(), "state")}
+	if err := os.Mkdir(r.Root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	done, ended := make(chan struct{}), make(chan error)
+	go func() {
+		var err error
+		for err == nil {
+			select {
+			case <-done:
+				ended <- nil
+				return
+			default:
+				err = r.CollectGarbage(false, func(*Leftover) {})
+			}
+		}
+		ended <- err
+	}()
+	for range 500 {
+		c, err := r.claim("demo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !c.has(lockFile) {
+			t.Fatal("the folder was taken away under its lock")
+		}
+		c.removeFolder()
+		c.Close()
+	}
+	close(done)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
