@@ -82,6 +82,7 @@ func (p *program) commands() []*cli.Command {
 		p.stateCommand(), p.listCommand(), p.psCommand(), p.killCommand(), p.deleteCommand(), p.gcCommand(),
 		p.pauseCommand(), p.resumeCommand(), p.updateCommand(), p.eventsCommand(),
 		p.specCommand(), p.explainCommand(), p.featuresCommand(), p.versionCommand(),
+		p.cgroupCommand(),
 	}
 }
 

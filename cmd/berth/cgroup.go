@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
+)
+
+func (p *program) cgroupCommand() *cli.Command {
+	return &cli.Command{
+		Name: "cgroup", Summary: "Make, limit, show and remove cgroups, on version 1, version 2 and both together.",
+		Help: "A cgroup is named by its path, in every hierarchy of the host, or as with cgroup-tools by\n" +
+			"controllers:path (cpu,memory:/demo). A relative path is below where you may have cgroups of\n" +
+			"your own. What berth cgroup create made, later commands may change; the cgroups of\n" +
+			"others only with --force.",
+		Examples: []string{
+			"berth cgroup create demo && berth cgroup set memory.limit=64M pids.limit=20 demo",
+			"berth cgroup exec demo make -j",
+			"berth cgroup tree",
+			"berth cgroup delete --kill demo",
+		},
+		Commands: func() []*cli.Command {
+			return []*cli.Command{
+				p.cgroupCreate(), p.cgroupDelete(), p.cgroupList(), p.cgroupControllers(),
+				p.cgroupExec(), p.cgroupClassify(), p.cgroupGet(), p.cgroupSet(),
+				p.cgroupTree(), p.cgroupTop(), cgroupLedger(), p.cgroupTranslate(),
+			}
+		},
+	}
+}
+
+// cgroupTools detects the host's cgroups.
+func (p *program) cgroupTools(force bool) (*cgrouptool.Tools, error) {
+	if err := p.log.Open(p.logFile, p.logFormat, p.debug); err != nil {
+		return nil, err
+	}
+	tools, err := cgrouptool.New("")
+	if err != nil {
+		return nil, err
+	}
+	tools.Force = force
+	tools.Warn = p.log.Warn
+	return tools, nil
+}
+
+// targetFlags are the cgroups that a command line names: by -g, and by the
+// arguments that are paths.
+type targetFlags struct {
+	list  []cgrouptool.Target
+	force bool
+}
+
+func (t *targetFlags) define(f *cli.Flags) {
+	f.Func("group", "g", "CONTROLLERS:PATH", "a cgroup in the hierarchies of these controllers; * is all, nothing version 2", func(text string) error {
+		target, err := cgrouptool.ParseTarget(text)
+		t.list = append(t.list, target)
+		return err
+	})
+}
+
+func (t *targetFlags) defineForce(f *cli.Flags) {
+	f.Bool(&t.force, "force", "", "also where the cgroup belongs to somebody else")
+}
+
+// with adds arguments that name cgroups too.
+func (t *targetFlags) with(args []string) ([]cgrouptool.Target, error) {
+	list := t.list
+	for _, arg := range args {
+		target, err := cgrouptool.ParseTarget(arg)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, target)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no cgroup is named: give its path, or -g controllers:path")
+	}
+	return list, nil
+}
+
+// printJSON writes a document to standard output.
+func printJSON(write func(w *json.Writer)) error {
+	w := json.NewWriter(nil, "  ")
+	write(w)
+	_, err := os.Stdout.Write(append(w.Bytes(), '\n'))
+	return err
+}
+
+func jsonFlag(f *cli.Flags, to *bool) { f.Bool(to, "json", "", "write JSON") }
+
+// tell warns of what a change did otherwise than it was asked.
+func (p *program) tell(report cgroup.Report) {
+	for _, w := range report.Warnings {
+		p.log.Warn(w.String())
+	}
+	for _, d := range report.Differences {
+		text := d.String()
+		if d.Pointer == "" {
+			text = d.Path + " holds " + d.Holds + " where " + d.Wrote + " was written"
+		}
+		p.log.Warn(text)
+	}
+}
+
+// writeOut gives a buffer to standard output in one piece.
+func writeOut(b *bytes.Buffer) error {
+	_, err := os.Stdout.Write(b.Bytes())
+	return err
+}

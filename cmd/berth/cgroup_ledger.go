@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/spec"
+)
+
+// formatFlags define --json and --markdown.
+func formatFlags(f *cli.Flags, to *ledger.Format) {
+	*to = ledger.Text
+	for _, format := range []ledger.Format{ledger.JSON, ledger.Markdown} {
+		f.Func(string(format), "", "", "write "+string(format), func(string) error {
+			*to = format
+			return nil
+		})
+	}
+}
+
+func cgroupLedger() *cli.Command {
+	var format ledger.Format
+	c := &cli.Command{
+		Name:    "ledger",
+		Summary: "Print what each resource of the OCI specification is on version 1, on version 2, and for systemd.",
+		Run:     func([]string) error { return ledger.WriteTable(os.Stdout, format) },
+	}
+	formatFlags(&c.Flags, &format)
+	return c
+}
+
+func (p *program) cgroupTranslate() *cli.Command {
+	var format ledger.Format
+	var layout, shares string
+	systemd := 0
+	c := &cli.Command{
+		Name: "translate", Args: "FILE", Least: 1, Most: 1,
+		Summary: "Say what the resources of a container become on a host, without touching one.",
+		Help: "FILE is a resources object, or a whole config.json; - is standard input. With --systemd the\n" +
+			"properties of the unit are told, and what is written to files beside them; else the files alone.",
+		Examples: []string{
+			"berth cgroup translate --layout unified config.json",
+			`echo '{"cpu": {"shares": 512}}' | berth cgroup translate --layout unified --systemd 252 -`,
+		},
+	}
+	c.Flags.String(&layout, "layout", "", "NAME", "legacy, hybrid or unified; without it, as this host is")
+	c.Flags.Int(&systemd, "systemd", "", "VERSION", "for units of a systemd of this version")
+	c.Flags.String(&shares, "shares", "", "FORMULA", "logarithmic or linear: how CPU shares become a weight; without it logarithmic")
+	formatFlags(&c.Flags, &format)
+	c.Run = func(args []string) error {
+		where, err := p.layout(layout, systemd)
+		if err != nil {
+			return err
+		}
+		formula := ledger.Logarithmic
+		switch shares {
+		case "", ledger.Logarithmic.String():
+		case ledger.Linear.String():
+			formula = ledger.Linear
+		default:
+			return fmt.Errorf("--shares %q: it is logarithmic or linear", shares)
+		}
+		data, err := readInput(args[0])
+		if err != nil {
+			return err
+		}
+		resources, err := cgrouptool.ParseResources(data)
+		if err == nil {
+			_, err = spec.CheckResources(resources)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		translation, err := cgrouptool.Translate(resources, where, formula)
+		if err != nil {
+			return err
+		}
+		return ledger.WriteTranslation(os.Stdout, format, translation)
+	}
+	return c
+}
+
+// layout is the named one, or this host's.
+func (p *program) layout(name string, systemd int) (ledger.Layout, error) {
+	if systemd < 0 {
+		return ledger.Layout{}, errors.New("--systemd: a version is a number such as 252")
+	}
+	if name != "" {
+		layout, ok := ledger.Named(name, systemd)
+		if !ok {
+			return layout, fmt.Errorf("--layout %q: it is legacy, hybrid or unified", name)
+		}
+		return layout, nil
+	}
+	tools, err := p.cgroupTools(false)
+	if err != nil {
+		return ledger.Layout{}, err
+	}
+	layout := tools.Host.Layout()
+	layout.Systemd = systemd
+	return layout, nil
+}

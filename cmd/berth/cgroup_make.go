@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	"github.com/berth-runtime/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
+)
+
+func (p *program) cgroupCreate() *cli.Command {
+	var targets targetFlags
+	var access cgrouptool.Access
+	var asJSON bool
+	c := &cli.Command{
+		Name: "create", Args: "[PATH…]", Most: -1,
+		Summary: "Make cgroups, with the parents that they need.",
+		Help: "On version 2 the controllers are enabled down to the cgroup. It is marked as made by berth\n" +
+			"(an extended attribute), so that later commands may change it. -a and -t hand it to others.",
+		Examples: []string{"berth cgroup create -g cpu,memory:/demo", "berth cgroup create -a alice -t alice:users demo"},
+	}
+	targets.define(&c.Flags)
+	c.Flags.Func("admin", "a", "USER:GROUP", "who may set its limits and make cgroups in it", owner(&access.Admin))
+	c.Flags.Func("tasks", "t", "USER:GROUP", "who may put processes into it", owner(&access.Tasks))
+	c.Flags.Func("dperm", "d", "MODE", "permissions of its directories", mode(&access.DirMode))
+	c.Flags.Func("fperm", "f", "MODE", "permissions of its files, as far as they can be read or written at all", mode(&access.FileMode))
+	c.Flags.Func("tperm", "s", "MODE", "permissions of its lists of processes", mode(&access.TasksMode))
+	targets.defineForce(&c.Flags)
+	jsonFlag(&c.Flags, &asJSON)
+	c.Run = func(args []string) error {
+		list, err := targets.with(args)
+		if err != nil {
+			return err
+		}
+		tools, err := p.cgroupTools(targets.force)
+		if err != nil {
+			return err
+		}
+		var made []string
+		for _, target := range list {
+			dirs, err := tools.Create(target, access)
+			if err != nil {
+				return err
+			}
+			made = append(made, dirs...)
+		}
+		if !asJSON {
+			return nil
+		}
+		return printJSON(func(w *json.Writer) { w.Strings(made) })
+	}
+	return c
+}
+
+func owner(to **cgrouptool.Account) func(string) error {
+	return func(text string) error {
+		account, err := cgrouptool.ParseAccount(text)
+		*to = &account
+		return err
+	}
+}
+
+func mode(to **fs.FileMode) func(string) error {
+	return func(text string) error {
+		n, err := strconv.ParseUint(text, 8, 9)
+		if err != nil {
+			return fmt.Errorf("%q is no mode such as 755", text)
+		}
+		*to = new(fs.FileMode(n))
+		return nil
+	}
+}
+
+func (p *program) cgroupDelete() *cli.Command {
+	var targets targetFlags
+	var how cgrouptool.Removal
+	c := &cli.Command{
+		Name: "delete", Args: "[PATH…]", Most: -1,
+		Summary: "Remove cgroups.",
+		Help: "Without -r, a cgroup with others below it stays; without --kill or --move, one with processes\n" +
+			"does. Its parents stay in any case.",
+		Examples: []string{"berth cgroup delete demo", "berth cgroup delete -r --kill -g memory:/demo"},
+	}
+	targets.define(&c.Flags)
+	c.Flags.Bool(&how.Recursive, "recursive", "r", "with the cgroups below")
+	c.Flags.Bool(&how.Kill, "kill", "", "kill the processes in them")
+	c.Flags.Bool(&how.Move, "move", "", "move the processes in them to the parent, as cgdelete does")
+	targets.defineForce(&c.Flags)
+	c.Run = func(args []string) error {
+		if how.Kill && how.Move {
+			return fmt.Errorf("--kill and --move: it is one or the other")
+		}
+		list, err := targets.with(args)
+		if err != nil {
+			return err
+		}
+		tools, err := p.cgroupTools(targets.force)
+		if err != nil {
+			return err
+		}
+		for _, target := range list {
+			if err := tools.Delete(target, how); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}

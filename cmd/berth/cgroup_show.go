@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/berth-runtime/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
+)
+
+// targetOrRoot is one argument or -g, and the root where there is neither.
+func (t *targetFlags) targetOrRoot(args []string) (cgrouptool.Target, error) {
+	if len(t.list)+len(args) == 0 {
+		return cgrouptool.Target{Path: "/"}, nil
+	}
+	list, err := t.with(args)
+	if err == nil && len(list) > 1 {
+		err = fmt.Errorf("%d cgroups are named: it takes one", len(list))
+	}
+	if err != nil {
+		return cgrouptool.Target{}, err
+	}
+	return list[0], nil
+}
+
+func (p *program) cgroupList() *cli.Command {
+	var targets targetFlags
+	var asJSON bool
+	c := &cli.Command{
+		Name: "list", Args: "[PATH]", Most: 1,
+		Summary:  "List the cgroups of all hierarchies, or below one, as controllers:path.",
+		Examples: []string{"berth cgroup list -g memory:/"},
+	}
+	targets.define(&c.Flags)
+	jsonFlag(&c.Flags, &asJSON)
+	c.Run = func(args []string) error {
+		target, err := targets.targetOrRoot(args)
+		if err != nil {
+			return err
+		}
+		tools, err := p.cgroupTools(false)
+		if err != nil {
+			return err
+		}
+		found, err := tools.List(target)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(func(w *json.Writer) {
+				w.Array()
+				for i := range found {
+					found[i].JSON(w)
+				}
+				w.End()
+			})
+		}
+		style := cgrouptool.StyleFor(os.Stdout, os.Getenv)
+		var b bytes.Buffer
+		for _, f := range found {
+			b.WriteString(style.Printable(f.Spelling()) + "\n")
+		}
+		return writeOut(&b)
+	}
+	return c
+}
+
+func (p *program) cgroupControllers() *cli.Command {
+	var all, mounts, ids, asJSON bool
+	c := &cli.Command{
+		Name:    "controllers",
+		Summary: "Show which hierarchy has which controller, and where it is enabled.",
+		Help: "Of version 2 it is told which cgroups give a controller to those below them; on version 1 a\n" +
+			"controller acts in all cgroups of its hierarchy.",
+	}
+	c.Flags.Bool(&all, "all", "a", "also those that no hierarchy has")
+	c.Flags.Bool(&mounts, "mounts", "m", "only the hierarchies and their mount points, as lssubsys does")
+	c.Flags.Bool(&ids, "hierarchy", "i", "also the number of the hierarchy")
+	jsonFlag(&c.Flags, &asJSON)
+	c.Run = func([]string) error {
+		tools, err := p.cgroupTools(false)
+		if err != nil {
+			return err
+		}
+		if mounts {
+			return mountsOf(tools)
+		}
+		list, err := tools.Controllers()
+		if err != nil {
+			return err
+		}
+		kept := list[:0]
+		for _, controller := range list {
+			if all || controller.Home != nil {
+				kept = append(kept, controller)
+			}
+		}
+		if asJSON {
+			return printJSON(func(w *json.Writer) {
+				w.Array()
+				for i := range kept {
+					kept[i].JSON(w)
+				}
+				w.End()
+			})
+		}
+		return tableOfControllers(kept, ids)
+	}
+	return c
+}
+
+func mountsOf(tools *cgrouptool.Tools) error {
+	var b bytes.Buffer
+	for _, h := range tools.Host.Hierarchies() {
+		fmt.Fprintf(&b, "%s %s\n", h, h.Mountpoint)
+	}
+	return writeOut(&b)
+}
+
+func tableOfControllers(list []cgrouptool.Controller, ids bool) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 1, 2, ' ', 0)
+	id := func(text string) string {
+		if ids {
+			return text + "\t"
+		}
+		return ""
+	}
+	fmt.Fprintf(t, "CONTROLLER\tVERSION\t%sMOUNTED AT\tCGROUPS\tENABLED IN\n", id("ID"))
+	for _, c := range list {
+		switch {
+		case c.Home == nil && !c.Enabled:
+			fmt.Fprintf(t, "%s\t-\t%s-\t-\tnowhere: disabled by cgroup_disable=\n", c.Name, id("-"))
+		case c.Home == nil:
+			fmt.Fprintf(t, "%s\t-\t%s-\t-\tnowhere: not mounted\n", c.Name, id("-"))
+		case c.Home.Version == 1:
+			fmt.Fprintf(t, "%s\tv1\t%s%s\t%d\tall of its hierarchy\n", c.Name, id(strconv.Itoa(c.ID)), c.Home.Mountpoint, c.Groups)
+		default:
+			where := "the root only: nobody enabled it"
+			if len(c.Enablers) > 0 {
+				const most = 3
+				where = "children of " + strings.Join(c.Enablers[:min(most, len(c.Enablers))], ", ")
+				if more := len(c.Enablers) - most; more > 0 {
+					where += fmt.Sprintf(" and %d more", more)
+				}
+			}
+			fmt.Fprintf(t, "%s\tv2\t%s%s\t%d\t%s\n", c.Name, id("0"), c.Home.Mountpoint, c.Groups, where)
+		}
+	}
+	return t.Flush()
+}
+
+func (p *program) cgroupTree() *cli.Command {
+	var targets targetFlags
+	var asJSON bool
+	how := cgrouptool.Looking{Depth: -1}
+	c := &cli.Command{
+		Name: "tree", Args: "[PATH]", Most: 1,
+		Summary: "Draw cgroups as a tree, with the memory, processor time and tasks that they use.",
+		Help:    "One path is one line, whichever hierarchies have it. What is limited has its limit behind a slash.",
+	}
+	targets.define(&c.Flags)
+	depthFlag(&c.Flags, &how.Depth)
+	c.Flags.Bool(&how.Processes, "processes", "p", "show the processes too")
+	c.Flags.Bool(&how.KernelThreads, "kernel", "k", "and threads of the kernel among them")
+	jsonFlag(&c.Flags, &asJSON)
+	c.Run = func(args []string) error {
+		target, err := targets.targetOrRoot(args)
+		if err != nil {
+			return err
+		}
+		tools, err := p.cgroupTools(false)
+		if err != nil {
+			return err
+		}
+		how.Processes = how.Processes || how.KernelThreads
+		tree, err := tools.Tree(target, how)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(tree.JSON)
+		}
+		_, err = os.Stdout.WriteString(cgrouptool.StyleFor(os.Stdout, os.Getenv).Draw(tree))
+		return err
+	}
+	return c
+}
+
+func depthFlag(f *cli.Flags, to *int) {
+	f.Func("depth", "L", "N", "show so many levels of cgroups below the first", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%q is no number of levels", text)
+		}
+		*to = n
+		return nil
+	})
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-runtime/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/terminal"
+	"golang.org/x/sys/unix"
+)
+
+// topOptions are what a top command was asked for.
+type topOptions struct {
+	targets targetFlags
+	order   cgrouptool.Order
+	every   time.Duration
+	times   int // -1 is not said
+	depth   int
+	batch   bool
+	json    bool
+}
+
+func (p *program) cgroupTop() *cli.Command {
+	o := &topOptions{order: cgrouptool.ByCPU, every: time.Second, times: -1, depth: 3}
+	c := &cli.Command{
+		Name: "top", Args: "[PATH]", Most: 1,
+		Summary: "Show which cgroups use the most, live.",
+		Help: "%CPU is of one processor. Bars are shares of all processors, and of the limit of memory (of the\n" +
+			"machine's, without one). P.CPU, P.MEM and P.IO are pressure: how much of the last ten seconds some\n" +
+			"task waited, in percent. Keys: c, m, i, t, p sort, + and - change the interval, space measures,\n" +
+			"q ends. Where the output is no terminal, one round of plain lines is written, or -n of them.",
+		Examples: []string{"berth cgroup top -m", "berth cgroup top -n 5 -d 10 --json > usage"},
+	}
+	o.define(&c.Flags)
+	c.Run = func(args []string) error {
+		target, err := o.targets.targetOrRoot(args)
+		if err != nil {
+			return err
+		}
+		tools, err := p.cgroupTools(false)
+		if err != nil {
+			return err
+		}
+		debug.SetGCPercent(100) // this may last
+		return o.run(tools, target)
+	}
+	return c
+}
+
+func (o *topOptions) define(f *cli.Flags) {
+	o.targets.define(f)
+	for _, order := range []cgrouptool.Order{cgrouptool.ByCPU, cgrouptool.ByMemory, cgrouptool.ByIO, cgrouptool.ByTasks, cgrouptool.ByPath} {
+		f.Func("by-"+order.String(), string(byte(order)), "", "sort by "+order.String(), func(string) error {
+			o.order = order
+			return nil
+		})
+	}
+	f.Func("delay", "d", "SECONDS", "measure so often (default 1)", func(text string) error {
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil || seconds < 0.1 || seconds > 86400 {
+			return fmt.Errorf("%q is no time from 0.1 to 86400 seconds", text)
+		}
+		o.every = time.Duration(seconds * float64(time.Second))
+		return nil
+	})
+	f.Func("iterations", "n", "N", "end after so many rounds; 0 is without end", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%q is no number of rounds", text)
+		}
+		o.times = n
+		return nil
+	})
+	depthFlag(f, &o.depth)
+	f.Bool(&o.batch, "batch", "b", "plain lines, also on a terminal")
+	f.Bool(&o.json, "json", "", "write a line of JSON for each round")
+}
+
+func (o *topOptions) run(tools *cgrouptool.Tools, target cgrouptool.Target) error {
+	meter := tools.NewMeter(target, o.depth)
+	ranking := tools.Ranking(o.order, runtime.NumCPU())
+	style := cgrouptool.StyleFor(os.Stdout, os.Getenv)
+	if !o.batch && !o.json && terminal.IsTerminal(0) && terminal.IsTerminal(1) {
+		live := cgrouptool.Live{Meter: meter, Ranking: ranking, Style: style, Every: o.every, Times: max(o.times, 0)}
+		return live.Run(os.Stdin, os.Stdout)
+	}
+	if o.times < 0 {
+		o.times = 1
+	}
+	style.Height = 0
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
+	ticks := time.NewTicker(o.every)
+	defer ticks.Stop()
+	// Rates take two looks; the first is not shown.
+	if _, err := meter.Sample(); err != nil {
+		return err
+	}
+	for round := 0; o.times == 0 || round < o.times; round++ {
+		select {
+		case <-ticks.C:
+		case <-signals:
+			return nil
+		}
+		rows, err := meter.Sample()
+		if err != nil {
+			return err
+		}
+		cgrouptool.Sort(rows, o.order)
+		if err := o.print(rows, style, ranking, round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *topOptions) print(rows []cgrouptool.Row, style cgrouptool.Style, ranking cgrouptool.Ranking, round int) error {
+	var b strings.Builder
+	switch {
+	case o.json:
+		w := json.NewWriter(nil, "")
+		w.Array()
+		for i := range rows {
+			rows[i].JSON(w)
+		}
+		w.End()
+		b.Write(append(w.Bytes(), '\n'))
+	case round > 0:
+		b.WriteByte('\n')
+		fallthrough
+	default:
+		b.WriteString(style.Rank(rows, ranking))
+	}
+	_, err := os.Stdout.WriteString(b.String())
+	return err
+}
