@@ -22,31 +22,70 @@ type Report struct {
 // stays as it is. A field that this host cannot honour is an error (of type
 // ledger.Errors, which names them all), and then nothing is changed.
 func (g *Group) Set(resources *specs.LinuxResources) (Report, error) {
-	writes, warnings, err := ledger.Translate(resources, g.Layout(), ledger.Options{
-		Shares: g.host.Shares, Present: g.present,
-	})
+	return g.set(resources, nil)
+}
+
+// Through is somebody else who sets limits and has to know of them: systemd, for
+// the cgroup of a unit.
+type Through struct {
+	// Layout is the host's as he sees it, with his version.
+	Layout ledger.Layout
+	// Slice is set where the unit is a slice.
+	Slice bool
+	// Set is given what he has properties for. devices is nil where their rules
+	// stay as they are; they are enforced here besides.
+	Set func(properties []ledger.Property, devices *device.Policy) error
+}
+
+// SetThrough is Set for a group that has a manager: what he has properties for
+// goes to him, since he would undo what is done behind his back, and the rest to
+// the files after that.
+func (g *Group) SetThrough(resources *specs.LinuxResources, t Through) (Report, error) {
+	return g.set(resources, &t)
+}
+
+func (g *Group) set(resources *specs.LinuxResources, t *Through) (Report, error) {
+	var properties []ledger.Property
+	var writes []ledger.Write
+	var warnings []ledger.Warning
+	var err error
+	options := ledger.Options{Shares: g.host.Shares, Present: g.present}
+	if t == nil {
+		writes, warnings, err = ledger.Translate(resources, g.Layout(), options)
+	} else {
+		layout := t.Layout
+		layout.Files, options.Slice = g.hasFile, t.Slice
+		properties, writes, warnings, err = ledger.Properties(resources, layout, options)
+	}
 	report := Report{Warnings: warnings}
 	var wrong ledger.Errors
 	if err != nil && !errors.As(err, &wrong) {
 		return report, err
 	}
-	var policy device.Policy
+	var devices *device.Policy
 	if resources != nil && len(resources.Devices) > 0 {
 		var also ledger.Errors
-		if policy, err = device.Fold(resources.Devices); errors.As(err, &also) {
+		policy, err := device.Fold(resources.Devices)
+		if errors.As(err, &also) {
 			wrong = append(wrong, also...)
 		} else if err != nil {
 			return report, err
 		}
+		devices = &policy
 	}
 	if len(wrong) > 0 {
 		return report, wrong
 	}
+	if t != nil && (len(properties) > 0 || devices != nil) {
+		if err := t.Set(properties, devices); err != nil {
+			return report, err
+		}
+	}
 	if report.Differences, err = g.Apply(writes); err != nil {
 		return report, err
 	}
-	if resources != nil && len(resources.Devices) > 0 {
-		err = g.SetDevices(policy)
+	if devices != nil {
+		err = g.SetDevices(*devices)
 	}
 	return report, err
 }

@@ -21,6 +21,9 @@ type Facts struct {
 	// MapIDs waits for the runtime to map the ids of the user namespace that the
 	// Program itself makes.
 	MapIDs bool
+	// AwaitCgroup waits for the runtime to put the process into its cgroup, before
+	// anything is done that depends on it.
+	AwaitCgroup bool
 	// Tasks are v1 tasks files to which the Program writes itself. For a
 	// single-threaded process that spares the RCU grace period that a write to
 	// cgroup.procs waits for (8 to 20 ms).
@@ -98,6 +101,8 @@ const (
 	Forked
 	// Limits: a resource limit beyond the Program's rights is to be set.
 	Limits
+	// Cgroup: the cgroup is to be made around the process, as systemd makes a scope.
+	Cgroup
 )
 
 // askMagic begins each record of an Ask, so that it can't be taken for a failure.

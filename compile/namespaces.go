@@ -6,9 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinCgroups writes the process into its v1 cgroups. It comes before any
-// namespace: afterwards the paths mean something else and the rights are gone.
+// joinCgroups waits for the cgroup that somebody else makes, and writes the
+// process into its v1 cgroups. It comes before any namespace: afterwards the paths
+// mean something else and the rights are gone.
 func (c *compiler) joinCgroups() {
+	if c.f.AwaitCgroup {
+		c.Because(c.p.Cgroup.At, "wait for systemd to start the unit")
+		c.ask(Cgroup)
+	}
 	if len(c.f.Tasks) == 0 {
 		return
 	}

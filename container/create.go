@@ -62,6 +62,8 @@ type maker struct {
 	plan  *plan.Plan
 	host  *host.Host
 	spawn launch.Spawn
+	bus   *bus // nil where systemd has nothing to do with it
+	unit  bool // the unit has been started
 	group *group
 	child *launch.Child
 	fds   []int // ours, closed when the child has its own
@@ -76,6 +78,11 @@ type maker struct {
 func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
+	}
+	var bus *bus
+	if r.Systemd && !r.NoCgroup {
+		bus = dialSystemd()
+		defer bus.Close()
 	}
 	config, err := spec.Read(o.Bundle)
 	if err != nil {
@@ -95,6 +102,11 @@ func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 	if err != nil {
 		return nil, err
 	}
+	if bus != nil {
+		if err := bus.tell(h); err != nil {
+			return nil, err
+		}
+	}
 	p, err := plan.New(s, h, plan.Options{
 		ID: id, Bundle: o.Bundle, SystemdCgroup: r.Systemd, NoCgroup: r.NoCgroup,
 		NoPivot: o.NoPivot, NoNewKeyring: o.NoNewKeyring, PreserveFDs: len(o.Preserve),
@@ -112,7 +124,7 @@ func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &maker{Container: c, o: o, spec: s, plan: p, host: h}
+	m := &maker{Container: c, o: o, spec: s, plan: p, host: h, bus: bus}
 	created, err := m.make(config)
 	if err != nil {
 		m.fail()
@@ -144,7 +156,10 @@ func (m *maker) make(config []byte) (*Created, error) {
 		Systemd: m.runtime.Systemd, NoPivot: m.plan.NoPivot,
 	}
 	if !m.plan.Cgroup.None {
-		m.Cgroup.Path = m.plan.Cgroup.Path
+		m.Cgroup.Path, m.Cgroup.Payload = m.plan.Cgroup.Path, m.plan.Cgroup.Payload
+	}
+	if u := m.plan.Cgroup.Unit; u != nil {
+		m.Cgroup.Unit = u.Unit
 	}
 	if err := writeFileAt(m.dir, configFile, config, 0o600); err != nil {
 		return nil, err
@@ -213,6 +228,9 @@ func (m *maker) settle() error {
 	}
 	m.hooked = true // what fails from here on is a container taken down
 	m.Pid, m.StartTime = m.child.Pid, s.StartTime
+	if err := m.register(); err != nil {
+		return err
+	}
 	if err := m.adjustOOM(m.child.Pid, m.plan.Process.OOMScoreAdj, "/process"); err != nil {
 		return err
 	}
@@ -263,6 +281,7 @@ func (m *maker) fail() {
 		// get their counterparts.
 		m.poststop(&m.plan.Hooks)
 	}
+	m.undoUnit()
 	if m.group != nil {
 		if err := m.group.destroy(); err != nil {
 			m.runtime.warn("container %s: %v", m.ID, err)

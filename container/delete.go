@@ -3,6 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/berth-runtime/berth/internal/resctrl"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -92,7 +93,8 @@ func (c *Container) removeGroup() error {
 		// somebody else's.
 		return nil
 	}
-	if err := g.Kill(); err != nil {
+	// systemd may have removed it with the unit, or a part of it on version 1.
+	if err := g.Kill(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("container %s: %w", c.ID, err)
 	}
 	if err := g.Destroy(); err != nil {

@@ -3,7 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"path"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/compile"
@@ -147,8 +147,8 @@ func (e *execer) enterGroup() (*cgroup.Group, error) {
 	if err != nil || g == nil {
 		return nil, err
 	}
-	if sub, ok := e.o.Cgroups[""]; ok {
-		inner, err := g.Host().Open(e.Cgroup.Path+"/"+strings.Trim(sub, "/"), cgroup.Force())
+	if sub, ok := e.o.Cgroups[""]; ok || e.Cgroup.Payload != "" {
+		inner, err := g.Host().Open(path.Join(e.Cgroup.Path, e.Cgroup.Payload, sub), cgroup.Force())
 		g.Close()
 		if err != nil {
 			return nil, fmt.Errorf("--cgroup %s: %w", sub, err)

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"fmt"
 	"path"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -17,6 +18,8 @@ import (
 type ExplainOptions struct {
 	ID      string
 	Systemd bool
+	// SystemdVersion is what to take systemd for; with 0 it is asked.
+	SystemdVersion int
 }
 
 // Explain tells what making a container of a bundle would do: its Plan, and the
@@ -30,6 +33,9 @@ func Explain(bundle string, o *ExplainOptions, asJSON bool) ([]byte, error) {
 	h, err := host.Probe()
 	if err != nil {
 		return nil, err
+	}
+	if o.Systemd {
+		assumeSystemd(h, o.SystemdVersion)
 	}
 	p, err := plan.New(s, h, plan.Options{ID: o.ID, Bundle: bundle, SystemdCgroup: o.Systemd})
 	if err != nil {
@@ -57,6 +63,34 @@ func Explain(bundle string, o *ExplainOptions, asJSON bool) ([]byte, error) {
 	return append(text, code.String()...), nil
 }
 
+// latestSystemd is what explain takes systemd for where there is none to ask:
+// one that has all the properties that we know of.
+const latestSystemd = 257
+
+// assumeSystemd asks systemd what it is, or takes it for what is said, and notes
+// that it did.
+func assumeSystemd(h *host.Host, version int) {
+	user := host.UserSystemd()
+	root := "/"
+	if user {
+		root = fmt.Sprintf("/user.slice/user-%d.slice/user@%d.service", h.UID, h.UID)
+	}
+	assumed := "its version as given"
+	if version == 0 {
+		b := dialSystemd()
+		defer b.Close()
+		if b.tell(h) == nil {
+			return
+		}
+		version, assumed = latestSystemd, "assumed, as none answers here"
+	}
+	h.Systemd = h.SystemdOf(version, root, user)
+	h.Systemd.Assumed = assumed
+	if user && h.Systemd.Controllers == nil {
+		h.Systemd.Controllers = []string{"cpu", "cpuset", "io", "memory", "pids"}
+	}
+}
+
 // rehearse compiles the Program as create would, with descriptors that are not
 // there.
 func rehearse(p *plan.Plan, h *host.Host) (*program.Program, error) {
@@ -73,6 +107,10 @@ func rehearse(p *plan.Plan, h *host.Host) (*program.Program, error) {
 	for i := range p.Mounts {
 		var st unix.Stat_t
 		f.Sources[i].Dir = unix.Stat(p.Mounts[i].Source, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR
+	}
+	if p.Cgroup.Unit != nil {
+		awaitUnit(p, h, f)
+		return compile.Container(p, f)
 	}
 	place := func(h *cgroup.Hierarchy) string { return path.Join(h.Mountpoint, p.Cgroup.Path) }
 	f.CgroupDirs = cgroupDirs(h.Cgroups, place)

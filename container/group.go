@@ -20,8 +20,8 @@ type group struct{ *cgroup.Group }
 // it already.
 func (m *maker) makeGroup() error {
 	c := &m.plan.Cgroup
-	if c.None {
-		return nil
+	if c.None || c.Unit != nil {
+		return nil // startUnit makes it, once there is a process
 	}
 	g, err := m.host.Cgroups.Create(c.Path, cgroup.Force())
 	if err != nil {
@@ -37,6 +37,12 @@ func (m *maker) makeGroup() error {
 	if err := m.group.refuseUsed(); err != nil {
 		return blame(c.At, err)
 	}
+	return m.limitGroup(g)
+}
+
+// limitGroup writes what the plan has for the cgroup's files.
+func (m *maker) limitGroup(g *cgroup.Group) error {
+	c := &m.plan.Cgroup
 	differences, err := g.Apply(c.Writes)
 	if err != nil {
 		return fmt.Errorf("config.json /linux/resources: %w", err)

@@ -15,6 +15,9 @@ func (c *Container) Pause() error {
 	default:
 		return fmt.Errorf("cannot pause container %s: it is %s (%w)", c.ID, status, ErrNotRunning)
 	}
+	if c.freezeUnit(true) {
+		return nil
+	}
 	return c.withGroup((*cgroup.Group).Freeze)
 }
 
@@ -22,6 +25,9 @@ func (c *Container) Pause() error {
 func (c *Container) Resume() error {
 	if c.status() != Paused {
 		return fmt.Errorf("cannot resume container %s: %w", c.ID, ErrNotPaused)
+	}
+	if c.freezeUnit(false) && !c.frozen() {
+		return nil
 	}
 	return c.withGroup((*cgroup.Group).Thaw)
 }

@@ -43,6 +43,8 @@ func (m *maker) prepare() error {
 			return err
 		}
 		f.CgroupDirs = m.group.dirs()
+	} else if p.Cgroup.Unit != nil {
+		awaitUnit(p, m.host, f)
 	} else {
 		f.CgroupDirs = hostCgroupDirs(m.host)
 	}

@@ -35,7 +35,9 @@ type Record struct {
 type CgroupRecord struct {
 	Path string // "" for none of its own
 	Made []string
-	Unit string
+	// Payload is a cgroup below Path where the processes are, "" for Path itself.
+	Payload string
+	Unit    string // of systemd, "" where that did not make the cgroup
 }
 
 const (
@@ -66,6 +68,7 @@ func (r *Record) encode() []byte {
 	w.Key("cgroup").Object()
 	w.Key("path").String(r.Cgroup.Path)
 	w.Key("made").Strings(r.Cgroup.Made)
+	w.Key("payload").String(r.Cgroup.Payload)
 	w.Key("unit").String(r.Cgroup.Unit)
 	w.End()
 	w.Key("systemd").Bool(r.Systemd)
@@ -105,6 +108,8 @@ func decodeRecord(data []byte) (*Record, error) {
 					r.Cgroup.Path = d.String()
 				case "made":
 					r.Cgroup.Made = d.Strings()
+				case "payload":
+					r.Cgroup.Payload = d.String()
 				case "unit":
 					r.Cgroup.Unit = d.String()
 				}

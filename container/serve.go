@@ -18,6 +18,8 @@ func (m *maker) serve(ask compile.Record, fd int) error {
 	switch ask.Kind {
 	case compile.Ready:
 		return nil
+	case compile.Cgroup:
+		return m.startUnit()
 	case compile.Console:
 		return m.o.deliverConsole(fd)
 	case compile.Hooks:

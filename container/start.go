@@ -108,7 +108,8 @@ func (c *Container) config() (*specs.Spec, error) {
 	return s, nil
 }
 
-// plan plans the container again, from the config that it was made from.
+// plan plans the container again, from the config that it was made from. The
+// cgroup is there already; to plan a unit again would take a look at systemd.
 func (c *Container) plan() (*plan.Plan, error) {
 	s, err := c.config()
 	if err != nil {
@@ -118,7 +119,7 @@ func (c *Container) plan() (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plan.New(s, h, plan.Options{ID: c.ID, Bundle: c.Bundle, NoPivot: c.NoPivot, SystemdCgroup: c.Systemd, NoCgroup: c.Cgroup.Path == ""})
+	return plan.New(s, h, plan.Options{ID: c.ID, Bundle: c.Bundle, NoPivot: c.NoPivot, NoCgroup: c.Cgroup.Path == "" || c.Cgroup.Unit != ""})
 }
 
 // OwnerName is the name of the user who made the container, or the number of

@@ -73,7 +73,7 @@ func (c *Container) changeLimits(linux *specs.Linux, changes *specs.LinuxResourc
 		wanted.Devices = append(wanted.Devices[:len(wanted.Devices):len(wanted.Devices)], device.Defaults()...)
 	}
 	return c.withGroup(func(g *cgroup.Group) error {
-		report, err := g.Set(&wanted)
+		report, err := c.setLimits(g, &wanted)
 		for _, w := range report.Warnings {
 			c.runtime.warn("%s", w)
 		}

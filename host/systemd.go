@@ -39,6 +39,6 @@ func (h *Host) SystemdOf(version int, root string, user bool) *Systemd {
 // UserSystemd reports whether units are to be made by the manager of a user:
 // for those who are not root, or are it only inside a user namespace where a
 // user's bus is known.
-func (h *Host) UserSystemd() bool {
-	return h.UID != 0 || h.InUserNS && (os.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" || os.Getenv("XDG_RUNTIME_DIR") != "")
+func UserSystemd() bool {
+	return os.Geteuid() != 0 || inUserNS() && (os.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" || os.Getenv("XDG_RUNTIME_DIR") != "")
 }

@@ -58,14 +58,7 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 		return []spec.Complaint{{Pointer: "/linux/cgroupsPath", Message: "the systemd driver is asked for, and no systemd is known"}}
 	}
 	s := h.Systemd
-	layout := h.Layout
-	layout.Systemd = s.Version
-	if s.User {
-		// Nobody delegates controllers of version 1 to ordinary users: their
-		// manager would take the properties and do nothing.
-		layout.Legacy = nil
-		layout.Unified = s.Controllers
-	}
+	layout := UnitLayout(h)
 	place, err := unit.Resolve(linux.CgroupsPath, o.ID, s.User && h.Cgroups.Unified() != nil)
 	at := "/linux/cgroupsPath"
 	if err != nil {
@@ -78,7 +71,7 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 	if linux.CgroupsPath == "" {
 		at = ""
 	}
-	u := &Unit{Place: place, Systemd: s, Description: "berth container " + o.ID}
+	u := &Unit{Place: place, Systemd: s, Description: UnitDescription(o.ID)}
 	p.Cgroup.Unit, p.Cgroup.At = u, at
 	p.Cgroup.Path = path.Join(s.Root, below)
 	u.Properties = ledger.Accounting(layout)
@@ -88,6 +81,23 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 	problems = append(problems, annotationErrors(err)...)
 	return append(problems, p.planMachine()...)
 }
+
+// UnitLayout is the layout as the units of the host's systemd see it.
+func UnitLayout(h *host.Host) ledger.Layout {
+	layout := h.Layout
+	layout.Systemd = h.Systemd.Version
+	if h.Systemd.User {
+		// Nobody delegates controllers of version 1 to ordinary users: their
+		// manager would take the properties and do nothing.
+		layout.Legacy = nil
+		layout.Unified = h.Systemd.Controllers
+	}
+	return layout
+}
+
+// UnitDescription is what the unit of a container is called for people, and by
+// what a later command knows it as ours.
+func UnitDescription(id string) string { return "berth container " + id }
 
 // planUnitLimits divides the resources into properties and files.
 func (p *Plan) planUnitLimits(res *specs.LinuxResources, layout ledger.Layout) []spec.Complaint {

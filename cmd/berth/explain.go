@@ -20,7 +20,7 @@ func (p *program) explainCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			o.Systemd = p.systemdCgroup
+			o.Systemd = p.systemdCgroup || p.cgroupManager == "systemd"
 			text, err := container.Explain(bundle, &o, asJSON)
 			if err != nil {
 				return err
@@ -29,6 +29,7 @@ func (p *program) explainCommand() *cli.Command {
 			return err
 		},
 	}
+	c.Flags.Int(&o.SystemdVersion, "systemd-version", "", "N", "with --systemd-cgroup, what to take systemd for instead of asking it")
 	c.Flags.Bool(&asJSON, "json", "", "as JSON")
 	c.Flags.String(&o.ID, "id", "", "ID", "the container's id")
 	return c
