@@ -220,6 +220,9 @@ func onDevice(fs string) bool {
 
 // setAttributes changes attributes of a mount that we hold (mount_setattr(2), 5.12).
 func (c *compiler) setAttributes(tree program.Cell, set, clear, flags uint64) {
+	if (set|clear)&unix.MOUNT_ATTR__ATIME != 0 {
+		clear |= unix.MOUNT_ATTR__ATIME // a field, not a flag: it is set as a whole or refused
+	}
 	if set|clear != 0 {
 		c.mountSetattr(tree, unix.AT_EMPTY_PATH|flags, set, clear, 0)
 	}
