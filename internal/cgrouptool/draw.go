@@ -35,7 +35,9 @@ func (s Style) Draw(top *Node) string {
 	name := 0
 	for i := range rows {
 		r := &rows[i]
-		name = max(name, utf8.RuneCountInString(r.stem+r.name))
+		if r.cells != nil {
+			name = max(name, utf8.RuneCountInString(r.stem+r.name))
+		}
 		for c, cell := range r.cells {
 			widths[c] = max(widths[c], utf8.RuneCountInString(cell))
 		}
@@ -58,19 +60,21 @@ func (s Style) Draw(top *Node) string {
 	return b.String()
 }
 
+// line writes a row; name is the width of the column of names. A process has
+// no cells, and the whole line for its command.
 func (s Style) line(b *strings.Builder, r *row, name int, widths []int, cells bool) {
+	if r.cells == nil {
+		name = utf8.RuneCountInString(r.stem + r.name)
+		if s.Width > 0 {
+			name = s.Width
+		}
+	}
 	stem := s.fit(r.stem, name)
 	room := name - utf8.RuneCountInString(stem)
-	if r.cells == nil && cells && s.Width > 0 {
-		room = s.Width - utf8.RuneCountInString(stem) // a process has the whole line
-	}
-	if r.cells == nil && s.Width == 0 {
-		room = utf8.RuneCountInString(r.name)
-	}
 	text := s.fit(r.name, room)
 	b.WriteString(s.paint(faint, stem) + s.paint(r.color, text))
 	if r.cells != nil && cells {
-		b.WriteString(strings.Repeat(" ", max(0, room-utf8.RuneCountInString(text))))
+		b.WriteString(strings.Repeat(" ", room-utf8.RuneCountInString(text)))
 		for i, cell := range r.cells {
 			b.WriteString("  " + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + s.paint(r.heat[i], cell))
 		}
