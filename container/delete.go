@@ -81,7 +81,7 @@ func (c *Container) killFirst() {
 // removeGroup ends what is left in the container's cgroup and removes it.
 func (c *Container) removeGroup() error {
 	g, err := c.openGroup()
-	if errors.Is(err, unix.ENOENT) || g == nil && err == nil {
+	if errors.Is(err, fs.ErrNotExist) || g == nil && err == nil {
 		return nil
 	}
 	if err != nil {
@@ -93,11 +93,7 @@ func (c *Container) removeGroup() error {
 		// somebody else's.
 		return nil
 	}
-	// systemd may have removed it with the unit, or a part of it on version 1.
-	if err := g.Kill(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("container %s: %w", c.ID, err)
-	}
-	if err := g.Destroy(); err != nil {
+	if err := g.Purge(); err != nil {
 		return fmt.Errorf("container %s: %w", c.ID, err)
 	}
 	return nil

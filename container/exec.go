@@ -147,18 +147,18 @@ func (e *execer) enterGroup() (*cgroup.Group, error) {
 	if err != nil || g == nil {
 		return nil, err
 	}
-	if sub, ok := e.o.Cgroups[""]; ok || e.Cgroup.Payload != "" {
-		inner, err := g.Host().Open(path.Join(e.Cgroup.Path, e.Cgroup.Payload, sub), cgroup.Force())
-		g.Close()
+	if sub, ok := e.o.Cgroups[""]; ok || e.Cgroup.Payload != "" || e.o.IgnorePaused {
+		options := []cgroup.Option{cgroup.Force()}
+		if e.o.IgnorePaused {
+			options = append(options, cgroup.IntoFrozen())
+		}
+		inner, err := g.Host().Open(path.Join(e.Cgroup.Path, e.Cgroup.Payload, sub), options...)
 		if err != nil {
 			return nil, fmt.Errorf("--cgroup %s: %w", sub, err)
 		}
 		g = inner
 	}
 	if err := (&group{g}).enter(&e.spawn); err != nil {
-		if e.o.IgnorePaused && errors.Is(err, cgroup.ErrFrozen) && len(g.JoinPaths()) == 0 {
-			return g, nil
-		}
 		g.Close()
 		return nil, err
 	}

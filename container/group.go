@@ -23,7 +23,12 @@ func (m *maker) makeGroup() error {
 	if c.None || c.Unit != nil {
 		return nil // startUnit makes it, once there is a process
 	}
-	g, err := m.host.Cgroups.Create(c.Path, cgroup.Force())
+	// The config or the default names the place, so it is not asked whose it is.
+	options := []cgroup.Option{cgroup.Force()}
+	if !m.privileged() {
+		options = append(options, cgroup.WherePermitted(), cgroup.Supervisor("supervisor"))
+	}
+	g, err := m.host.Cgroups.Create(c.Path, options...)
 	if err != nil {
 		if m.mayDoWithout(err) {
 			m.Cgroup.Path = ""
@@ -50,11 +55,15 @@ func (m *maker) limitGroup(g *cgroup.Group) error {
 	for _, d := range differences {
 		m.runtime.note("config.json /linux/resources%s", d)
 	}
-	if c.Devices == nil {
-		return nil
+	if c.Devices != nil {
+		if err := g.SetDevices(*c.Devices); err != nil {
+			return fmt.Errorf("config.json /linux/resources/devices: %w", err)
+		}
 	}
-	if err := g.SetDevices(*c.Devices); err != nil {
-		return fmt.Errorf("config.json /linux/resources/devices: %w", err)
+	if c.Delegate {
+		if user := hostID(m.plan.Process.UID, m.plan.IDs.UID); int(user) != m.host.UID {
+			return g.Delegate(int(user))
+		}
 	}
 	return nil
 }
@@ -72,7 +81,7 @@ func (m *maker) mayDoWithout(err error) bool {
 	if !m.runtime.IgnoreCgroupErrors || len(m.plan.Cgroup.Writes) > 0 {
 		return false
 	}
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, cgroup.ErrNotMounted)
+	return cgroup.Denied(err) || errors.Is(err, fs.ErrNotExist)
 }
 
 // refuseUsed refuses a cgroup that was there and has processes: whatever is done
@@ -162,8 +171,5 @@ func (c *Container) openGroup() (*cgroup.Group, error) {
 
 func (g *group) destroy() error {
 	defer g.Close()
-	if err := g.Kill(); err != nil {
-		return err
-	}
-	return g.Destroy()
+	return g.Purge()
 }

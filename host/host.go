@@ -20,6 +20,8 @@ type Host struct {
 	InUserNS bool
 	Cgroups  *cgroup.Host
 	Layout   ledger.Layout
+	// CgroupBase is where an ordinary user may have cgroups; "" for root.
+	CgroupBase string
 	// Systemd is nil where no unit is to be made.
 	Systemd *Systemd
 }
@@ -30,7 +32,15 @@ func Probe() (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup hierarchies: %w", err)
 	}
-	return &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: inUserNS(), Cgroups: groups, Layout: groups.Layout()}, nil
+	h := &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: inUserNS(), Cgroups: groups, Layout: groups.Layout()}
+	if h.UID != 0 {
+		base, err := groups.Base()
+		if err != nil {
+			return nil, fmt.Errorf("find the cgroups that user %d may use: %w", h.UID, err)
+		}
+		h.CgroupBase = base
+	}
+	return h, nil
 }
 
 // inUserNS reports whether our user namespace maps less than everything

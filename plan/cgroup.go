@@ -23,7 +23,11 @@ type Cgroup struct {
 	Writes []ledger.Write
 	// Devices is what may be accessed; nil changes nothing.
 	Devices *device.Policy
-	At      string
+	// Delegate hands the cgroup to the container's user, as the specification
+	// has it: where v2 has all controllers, in a new cgroup namespace, with a
+	// writable mount of it.
+	Delegate bool
+	At       string
 }
 
 const resourcesAt = "/linux/resources"
@@ -36,11 +40,17 @@ func (p *Plan) planCgroup(linux *specs.Linux, h *host.Host, o Options) []spec.Co
 	if o.SystemdCgroup {
 		return p.planUnit(linux, h, o)
 	}
-	// A relative path is taken below the root of each hierarchy as well, so that
-	// the same config means the same place whoever calls.
-	p.Cgroup.Path, p.Cgroup.At = path.Clean("/"+linux.CgroupsPath), "/linux/cgroupsPath"
-	if linux.CgroupsPath == "" {
-		p.Cgroup.Path, p.Cgroup.At = "/berth-"+o.ID, ""
+	p.Cgroup.Delegate = p.delegates(h)
+	p.Cgroup.At = "/linux/cgroupsPath"
+	switch {
+	case linux.CgroupsPath == "":
+		p.Cgroup.Path, p.Cgroup.At = path.Join("/", h.CgroupBase, "berth-"+o.ID), ""
+	case path.IsAbs(linux.CgroupsPath):
+		p.Cgroup.Path = path.Clean(linux.CgroupsPath)
+	default:
+		// The same place whoever calls: below the root of each hierarchy, or below
+		// what an ordinary user has been handed.
+		p.Cgroup.Path = path.Join("/", h.CgroupBase, path.Clean("/"+linux.CgroupsPath))
 	}
 	if linux.Resources == nil {
 		return nil
@@ -51,6 +61,20 @@ func (p *Plan) planCgroup(linux *specs.Linux, h *host.Host, o Options) []spec.Co
 		p.Warnings = append(p.Warnings, resourcesAt+w.String())
 	}
 	return append(fieldErrors(err), p.planDevices(linux.Resources.Devices)...)
+}
+
+// delegates says whether the container's user gets the cgroup (config-linux.md,
+// "Cgroup ownership").
+func (p *Plan) delegates(h *host.Host) bool {
+	if h.Layout.Unified == nil || len(h.Layout.Legacy) > 0 || !p.Makes(specs.CgroupNamespace) {
+		return false
+	}
+	for i := range p.Mounts {
+		if m := &p.Mounts[i]; m.Cgroup && m.Source == "cgroup" && m.Destination == "/sys/fs/cgroup" {
+			return !m.ReadOnly()
+		}
+	}
+	return false
 }
 
 // planDevices folds the device rules, with those for what every container has.
