@@ -106,27 +106,31 @@ func (m *Manager) dial(ctx context.Context) (*connection, error) {
 }
 
 func dialSocket(ctx context.Context, s socket) (*connection, error) {
-	stream, err := connectUnix(ctx, s.path)
+	conn, err := connectUnix(ctx, s.path)
 	if err != nil {
 		return nil, err
 	}
+	// The handshake knows no context, so the stream gets its end.
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	c := &connection{private: s.private, waiting: map[string][]*jobWaiter{}}
-	c.Conn, err = dbus.NewConn(stream, dbus.WithSignalHandler(c))
+	stream, err := newStream(conn)
+	if err == nil {
+		c.Conn, err = dbus.NewConn(stream, dbus.WithSignalHandler(c))
+	}
 	if err != nil {
-		stream.Close()
+		stop()
+		conn.Close()
+		if ctx.Err() != nil {
+			err = ctx.Err() // which came over the stream as a timeout
+		}
 		return nil, err
 	}
-	// godbus's handshake knows no context, so the stream gets its end. Its
-	// EXTERNAL names no user, so that the bus goes by the credentials of the
-	// socket, which is what makes it work from inside a user namespace, where
-	// our own uid is another.
-	stop := context.AfterFunc(ctx, func() { stream.SetDeadline(time.Unix(1, 0)) })
 	err = c.Auth(nil)
 	if err == nil && !s.private {
 		err = c.Hello()
 	}
 	if stop() {
-		stream.SetDeadline(time.Time{})
+		conn.SetDeadline(time.Time{})
 	}
 	if err == nil && !s.private {
 		// systemd sends its signals to a bus only while somebody wants them.
