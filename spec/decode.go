@@ -29,6 +29,12 @@ func ParseResources(data []byte) (*specs.LinuxResources, error) {
 	return result(v, decode(data, v, decodeLinuxResources))
 }
 
+// ParseSeccomp decodes a seccomp profile, as linux.seccomp of a config has it.
+func ParseSeccomp(data []byte) (*specs.LinuxSeccomp, error) {
+	v := new(specs.LinuxSeccomp)
+	return result(v, decode(data, v, decodeLinuxSeccomp))
+}
+
 func result[T any](v *T, err error) (*T, error) {
 	if err != nil {
 		return nil, err

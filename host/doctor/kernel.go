@@ -47,7 +47,7 @@ type feature struct {
 	without  string
 	required bool
 	needs    Audience // who can try it
-	fix      func(*Machine) []Fix
+	fix      func(*Machine, error) []Fix
 }
 
 // errForbidden is the answer of a probe that can't tell, since something stands
@@ -63,18 +63,26 @@ var features = [...]feature{
 	{name: "pidfd_getfd", since: "5.6", try: tryPidfdGetfd, without: "terminals and seccomp listeners can't be fetched"},
 	{name: "clone into a cgroup", since: "5.7", try: tryCloneIntoCgroup, without: "containers join their cgroup a moment later"},
 	{name: "execution from a memfd", since: "3.17", try: tryMemfd, required: true, without: "no container can be started",
-		fix: func(m *Machine) []Fix { return m.setting("vm.memfd_noexec", "0") }},
+		fix: func(m *Machine, err error) []Fix {
+			if err != unix.EACCES {
+				return nil
+			}
+			return m.setting("vm.memfd_noexec", "0") // 2 refuses also those that ask for it
+		}},
 	{name: "seccomp filters", since: "3.17", try: trySeccomp, required: true, without: "configs with a seccomp profile are refused"},
 	{name: "seccomp notification", since: "5.0", try: trySeccompNotify, without: "profiles with SCMP_ACT_NOTIFY are refused"},
 	{name: "time namespaces", since: "5.6", try: exists("/proc/self/ns/time"), without: "configs with a time namespace are refused"},
 	{name: "cgroup.kill", since: "5.14", try: tryCgroupKill, without: "containers are killed process by process"},
 	{name: "cgroup device programs", since: "4.15", try: tryDeviceProgram, needs: Root, without: "device rules have no effect on cgroup v2"},
 	{name: "Landlock", since: "5.13", try: tryLandlock, without: "Landlock rules are refused",
-		fix: func(m *Machine) []Fix {
+		fix: func(m *Machine, err error) []Fix {
+			if err != unix.EOPNOTSUPP { // built in, and not switched on
+				return nil
+			}
 			return m.bootOption("lsm=landlock," + m.read("sys/kernel/security/lsm"))
 		}},
 	{name: "pressure stall information", since: "4.20", try: readable("/proc/pressure/cpu"), without: "events have no pressure figures",
-		fix: func(m *Machine) []Fix { return m.bootOption("psi=1") }},
+		fix: func(m *Machine, _ error) []Fix { return m.bootOption("psi=1") }},
 	{name: "overlay in a user namespace", since: "5.11", try: tryOverlay, without: "users' engines need fuse-overlayfs, or copy images"},
 }
 
@@ -104,10 +112,10 @@ func (f *feature) examine(m *Machine) Finding {
 	if f.required {
 		found.State = Gap
 	}
-	switch {
-	case f.fix != nil:
-		found.Fix = f.fix(m)
-	case f.required:
+	if f.fix != nil {
+		found.Fix = f.fix(m, err)
+	}
+	if f.required && len(found.Fix) == 0 {
 		found.Fix = []Fix{{Run: "use Linux " + f.since + " or newer, outside of containers whose seccomp filter forbids it"}}
 	}
 	return found

@@ -78,11 +78,13 @@ func userNamespace(m *Machine) []Finding {
 	}
 	f.State, f.Found, f.Without = Gap, err.Error(), "containers with a user namespace can't be made"
 	switch {
+	case !Healthy(namespaceLimits(m), User):
+		// The reason, and what helps, is told there.
 	case errors.Is(err, unix.ENOSPC):
 		f.Found += " (the limit of user.max_user_namespaces is reached)"
 		f.Fix = m.setting("user.max_user_namespaces", "31000")
 	case errors.Is(err, unix.EPERM) && m.read("proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
-		return []Finding{m.apparmorRestricts(f.Found)}
+		return []Finding{m.apparmorRestricts(f.Found + ", although there is an AppArmor profile")}
 	case errors.Is(err, unix.EPERM):
 		f.Fix = []Fix{{Run: "look for what forbids it: a seccomp filter of an outer container (docker run --security-opt seccomp=unconfined), a chroot, or a security module (journalctl -k)"}}
 	}

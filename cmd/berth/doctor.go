@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+
+	"github.com/berth-runtime/berth/host/doctor"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/terminal"
+)
+
+func (p *program) doctorCommand() *cli.Command {
+	var asJSON bool
+	c := &cli.Command{
+		Name: "doctor", Summary: "Look for what containers need on this machine, and tell how to close each gap.",
+		Help: "Root's needs are looked at for root, a user's for a user; what only the other misses is\n" +
+			"a hint. The exit status is 0 when nothing is missing.",
+		Run: func([]string) error {
+			m := doctor.Here()
+			findings := m.Examine()
+			text := doctor.JSON(findings, m.Kind())
+			if !asJSON {
+				// NO_COLOR: see no-color.org.
+				text = doctor.Text(findings, m.Kind(), terminal.IsTerminal(1) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+			}
+			if _, err := os.Stdout.Write(text); err != nil {
+				return err
+			}
+			if !doctor.Healthy(findings, m.Kind()) {
+				return &exitStatus{code: 1}
+			}
+			return nil
+		},
+	}
+	c.Flags.Bool(&asJSON, "json", "", "as JSON")
+	return c
+}

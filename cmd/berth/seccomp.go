@@ -1,0 +1,209 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/seccomp"
+	"github.com/berth-runtime/berth/spec"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+const profileHelp = "PROFILE is a seccomp profile, or a config.json that has one; - is standard input, and\n" +
+	"\"default\" the profile for configs without one of their own."
+
+func (p *program) seccompCommand() *cli.Command {
+	return &cli.Command{
+		Name: "seccomp", Summary: "Explain and compile seccomp profiles.",
+		Commands: func() []*cli.Command {
+			return []*cli.Command{p.seccompExplainCommand(), p.seccompCompileCommand()}
+		},
+	}
+}
+
+// seccompOptions are what both commands take.
+type seccompOptions struct {
+	arch string
+	json bool
+}
+
+func (o *seccompOptions) define(f *cli.Flags) {
+	o.arch = string(seccomp.NativeArch())
+	f.String(&o.arch, "arch", "", "ARCH", "for machines of another architecture")
+	f.Bool(&o.json, "json", "", "as JSON")
+}
+
+// native is the architecture of the machines that are meant.
+func (o *seccompOptions) native() (specs.Arch, error) {
+	if known := seccomp.Supported().Archs; !slices.Contains(known, o.arch) {
+		return "", fmt.Errorf("--arch %q: it is one of %q", o.arch, known)
+	}
+	return specs.Arch(o.arch), nil
+}
+
+// texts are the two forms of what is to be told.
+type texts interface {
+	WriteText(io.Writer) error
+	WriteJSON(io.Writer) error
+}
+
+func (o *seccompOptions) write(t texts) error {
+	if o.json {
+		return t.WriteJSON(os.Stdout)
+	}
+	return t.WriteText(os.Stdout)
+}
+
+func (p *program) seccompExplainCommand() *cli.Command {
+	var o seccompOptions
+	c := &cli.Command{
+		Name: "explain", Args: "PROFILE [SYSCALL]", Least: 1, Most: 2,
+		Summary:  "Tell what becomes of each system call under a profile, or which rules decide one call.",
+		Help:     profileHelp,
+		Examples: []string{"berth seccomp explain config.json", "berth seccomp explain default clone3"},
+		Run: func(args []string) error {
+			native, err := o.native()
+			if err != nil {
+				return err
+			}
+			profile, err := readProfile(args[0], os.Stdin)
+			if err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				e, err := seccomp.ExplainSyscall(native, profile, args[1])
+				if err != nil {
+					return fmt.Errorf("%s: %w", args[0], err)
+				}
+				return o.write(e)
+			}
+			e, err := seccomp.Explain(native, profile)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return o.write(e)
+		},
+	}
+	o.define(&c.Flags)
+	return c
+}
+
+func (p *program) seccompCompileCommand() *cli.Command {
+	var o seccompOptions
+	var output string
+	c := &cli.Command{
+		Name: "compile", Args: "PROFILE", Least: 1, Most: 1,
+		Summary: "Show the filter that a profile is compiled to, or write it to a file.",
+		Help: profileHelp + "\nThe file holds the kernel's struct sock_filter, one after the other, as bwrap --seccomp\n" +
+			"and others load it.",
+		Examples: []string{"berth seccomp compile config.json", "berth seccomp compile --output filter.bpf profile.json"},
+		Run: func(args []string) error {
+			native, err := o.native()
+			if err != nil {
+				return err
+			}
+			profile, err := readProfile(args[0], os.Stdin)
+			if err != nil {
+				return err
+			}
+			filter, err := seccomp.CompileFor(native, profile)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			for _, u := range filter.Unknown {
+				p.log.Warn(fmt.Sprintf("%s: %s: no architecture has a system call %q: it is left out", args[0], u.Pointer, u.Name))
+			}
+			switch output {
+			case "":
+				return o.write(filter)
+			case "-":
+				_, err = os.Stdout.Write(filter.Bytes())
+				return err
+			}
+			return os.WriteFile(output, filter.Bytes(), 0o644)
+		},
+	}
+	o.define(&c.Flags)
+	c.Flags.String(&output, "output", "o", "FILE", "write the filter's bytes to a file, - for standard output")
+	return c
+}
+
+// readProfile reads a seccomp profile by itself, or the one of a config.json.
+func readProfile(name string, stdin io.Reader) (*specs.LinuxSeccomp, error) {
+	var data []byte
+	var err error
+	switch name {
+	case "default":
+		return seccomp.Default(), nil
+	case "-":
+		data, err = io.ReadAll(io.LimitReader(stdin, spec.MaxSize))
+	default:
+		data, err = os.ReadFile(name)
+	}
+	if err == nil {
+		data, err = profileIn(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	profile, err := spec.ParseSeccomp(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return profile, nil
+}
+
+// profileIn finds the profile in a document: it is one, or a config.json.
+func profileIn(data []byte) ([]byte, error) {
+	d := json.NewDecoder(data)
+	profile, config := "", false
+	foreign := ""
+	for d.Object(); d.Next(); {
+		switch d.Key() {
+		case "linux":
+			config = true
+			for d.Object(); d.Next(); {
+				if d.Key() == "seccomp" {
+					profile = d.Raw()
+				}
+			}
+		case "ociVersion":
+			config = true
+		case "archMap":
+			foreign = d.Key()
+		case "syscalls":
+			foreign = foreignKey(d, foreign)
+		}
+	}
+	if err := d.Close(); err != nil {
+		return nil, err
+	}
+	switch {
+	case config && profile == "":
+		return nil, errors.New("this config has no /linux/seccomp")
+	case config:
+		return []byte(profile), nil
+	case foreign != "":
+		return nil, fmt.Errorf("%q belongs to the profiles of Docker and Podman, which these turn into one of the OCI specification for each container; take linux.seccomp of such a container's config.json", foreign)
+	}
+	return data, nil
+}
+
+// foreignKey looks in a list of rules for conditions that only an engine can
+// judge: leaving them out would make another profile of it.
+func foreignKey(d *json.Decoder, found string) string {
+	for d.Array(); d.Next(); {
+		for d.Object(); d.Next(); {
+			switch d.Key() {
+			case "includes", "excludes":
+				found = d.Key()
+			}
+		}
+	}
+	return found
+}
