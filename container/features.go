@@ -8,36 +8,29 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go/features"
 )
 
-// What is not built yet. Callers choose by these answers, so each turns true with
-// the code that makes it so, and not before.
-const (
-	withSystemd    = false // units for containers
-	withIntelRdt   = true
-	withNetDevices = true
-)
-
 // Features is what this build can do, whatever the host. Only the flags of
 // seccomp are the kernel's, as the specification wants it.
 func Features(annotations map[string]string) *features.Features {
 	yes := true
-	systemd, rdt, netDevices := withSystemd, withIntelRdt, withNetDevices
-	f := &features.Features{
+	return &features.Features{
 		OCIVersionMin: "1.0.0",
 		OCIVersionMax: specs.Version,
 		Hooks:         []string{"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"},
 		MountOptions:  plan.MountOptions(),
 		Annotations:   annotations,
+		// They become properties of the container's unit.
+		PotentiallyUnsafeConfigAnnotations: []string{"org.systemd.property."},
 		Linux: &features.Linux{
 			Namespaces: []string{
 				string(specs.CgroupNamespace), string(specs.IPCNamespace), string(specs.MountNamespace), string(specs.NetworkNamespace),
 				string(specs.PIDNamespace), string(specs.TimeNamespace), string(specs.UserNamespace), string(specs.UTSNamespace),
 			},
 			Capabilities: caps.Set(1<<(caps.Last+1) - 1).Names(),
-			Cgroup:       &features.Cgroup{V1: &yes, V2: &yes, Systemd: &systemd, SystemdUser: &systemd, Rdma: &yes},
+			Cgroup:       &features.Cgroup{V1: &yes, V2: &yes, Systemd: &yes, SystemdUser: &yes, Rdma: &yes},
 			Seccomp:      seccomp.Supported(),
 			Apparmor:     &features.Apparmor{Enabled: &yes},
 			Selinux:      &features.Selinux{Enabled: &yes},
-			IntelRdt:     &features.IntelRdt{Enabled: &rdt, Schemata: &rdt, Monitoring: &rdt},
+			IntelRdt:     &features.IntelRdt{Enabled: &yes, Schemata: &yes, Monitoring: &yes},
 			MemoryPolicy: &features.MemoryPolicy{
 				Modes: []string{
 					string(specs.MpolDefault), string(specs.MpolBind), string(specs.MpolInterleave), string(specs.MpolWeightedInterleave),
@@ -46,11 +39,7 @@ func Features(annotations map[string]string) *features.Features {
 				Flags: []string{string(specs.MpolFNumaBalancing), string(specs.MpolFRelativeNodes), string(specs.MpolFStaticNodes)},
 			},
 			MountExtensions: &features.MountExtensions{IDMap: &features.IDMap{Enabled: &yes}},
-			NetDevices:      &features.NetDevices{Enabled: &netDevices},
+			NetDevices:      &features.NetDevices{Enabled: &yes},
 		},
 	}
-	if withSystemd {
-		f.PotentiallyUnsafeConfigAnnotations = []string{"org.systemd.property."}
-	}
-	return f
 }

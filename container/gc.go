@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -134,8 +135,11 @@ func (c *Container) leftover() (*Leftover, error) {
 	}
 	switch {
 	case c.Pid == 0:
-		what := []string{folder}
-		if c.Cgroup.Path != "" {
+		what := slices.Concat(c.Rdt, []string{folder})
+		switch {
+		case c.Cgroup.Unit != "":
+			what = append([]string{"its unit " + c.Cgroup.Unit}, what...)
+		case c.Cgroup.Path != "":
 			busy, err := c.groupBusy()
 			if err != nil {
 				return nil, err

@@ -262,8 +262,7 @@ func TestFeature(t *testing.T) {
 // The probes change nothing, leave nothing open, and find on this kernel what all tests here rely on.
 func TestFeaturesOfThisKernel(t *testing.T) {
 	before := openFDs(t)
-	for i := range features {
-		f := &features[i]
+	for _, f := range features() {
 		if err := f.try(); err != nil && f.required && !errors.Is(err, errForbidden) {
 			t.Errorf("%s: %v", f.name, err)
 		} else if err != nil {

@@ -54,42 +54,46 @@ type feature struct {
 // before the kernel.
 var errForbidden = errors.New("can't be tried: it is not permitted here")
 
-var features = [...]feature{
-	{name: "openat2", since: "5.6", try: tryOpenat2, required: true, without: "paths can't be kept inside of a container's root"},
-	{name: "mount API", since: "5.2", try: tryMountAPI, required: true, without: "nothing can be mounted"},
-	{name: "mount_setattr", since: "5.12", try: tryMountSetattr, without: "recursive mount options (rro, rnosuid, …) are refused"},
-	{name: "idmapped mounts", since: "5.12", try: tryIDMap, needs: Root, without: "mounts with uidMappings are refused"},
-	{name: "pidfd", since: "5.3", try: tryPidfd, required: true, without: "processes can't be waited for"},
-	{name: "pidfd_getfd", since: "5.6", try: tryPidfdGetfd, without: "terminals and seccomp listeners can't be fetched"},
-	{name: "clone into a cgroup", since: "5.7", try: tryCloneIntoCgroup, without: "containers join their cgroup a moment later"},
-	{name: "execution from a memfd", since: "3.17", try: tryMemfd, required: true, without: "no container can be started",
-		fix: func(m *Machine, err error) []Fix {
-			if err != unix.EACCES {
-				return nil
-			}
-			return m.setting("vm.memfd_noexec", "0") // 2 refuses also those that ask for it
-		}},
-	{name: "seccomp filters", since: "3.17", try: trySeccomp, required: true, without: "configs with a seccomp profile are refused"},
-	{name: "seccomp notification", since: "5.0", try: trySeccompNotify, without: "profiles with SCMP_ACT_NOTIFY are refused"},
-	{name: "time namespaces", since: "5.6", try: exists("/proc/self/ns/time"), without: "configs with a time namespace are refused"},
-	{name: "cgroup.kill", since: "5.14", try: tryCgroupKill, without: "containers are killed process by process"},
-	{name: "cgroup device programs", since: "4.15", try: tryDeviceProgram, needs: Root, without: "device rules have no effect on cgroup v2"},
-	{name: "Landlock", since: "5.13", try: tryLandlock, without: "Landlock rules are refused",
-		fix: func(m *Machine, err error) []Fix {
-			if err != unix.EOPNOTSUPP { // built in, and not switched on
-				return nil
-			}
-			return m.bootOption("lsm=landlock," + m.read("sys/kernel/security/lsm"))
-		}},
-	{name: "pressure stall information", since: "4.20", try: readable("/proc/pressure/cpu"), without: "events have no pressure figures",
-		fix: func(m *Machine, _ error) []Fix { return m.bootOption("psi=1") }},
-	{name: "overlay in a user namespace", since: "5.11", try: tryOverlay, without: "users' engines need fuse-overlayfs, or copy images"},
+// features lists what is tried, here and not in a variable, which would be made at
+// the start of every program that links this in.
+func features() []feature {
+	return []feature{
+		{name: "openat2", since: "5.6", try: tryOpenat2, required: true, without: "paths can't be kept inside of a container's root"},
+		{name: "mount API", since: "5.2", try: tryMountAPI, required: true, without: "nothing can be mounted"},
+		{name: "mount_setattr", since: "5.12", try: tryMountSetattr, without: "recursive mount options (rro, rnosuid, …) are refused"},
+		{name: "idmapped mounts", since: "5.12", try: tryIDMap, needs: Root, without: "mounts with uidMappings are refused"},
+		{name: "pidfd", since: "5.3", try: tryPidfd, required: true, without: "processes can't be waited for"},
+		{name: "pidfd_getfd", since: "5.6", try: tryPidfdGetfd, without: "terminals and seccomp listeners can't be fetched"},
+		{name: "clone into a cgroup", since: "5.7", try: tryCloneIntoCgroup, without: "containers join their cgroup a moment later"},
+		{name: "execution from a memfd", since: "3.17", try: tryMemfd, required: true, without: "no container can be started",
+			fix: func(m *Machine, err error) []Fix {
+				if err != unix.EACCES {
+					return nil
+				}
+				return m.setting("vm.memfd_noexec", "0") // 2 refuses also those that ask for it
+			}},
+		{name: "seccomp filters", since: "3.17", try: trySeccomp, required: true, without: "configs with a seccomp profile are refused"},
+		{name: "seccomp notification", since: "5.0", try: trySeccompNotify, without: "profiles with SCMP_ACT_NOTIFY are refused"},
+		{name: "time namespaces", since: "5.6", try: exists("/proc/self/ns/time"), without: "configs with a time namespace are refused"},
+		{name: "cgroup.kill", since: "5.14", try: tryCgroupKill, without: "containers are killed process by process"},
+		{name: "cgroup device programs", since: "4.15", try: tryDeviceProgram, needs: Root, without: "device rules have no effect on cgroup v2"},
+		{name: "Landlock", since: "5.13", try: tryLandlock, without: "Landlock rules are refused",
+			fix: func(m *Machine, err error) []Fix {
+				if err != unix.EOPNOTSUPP { // built in, and not switched on
+					return nil
+				}
+				return m.bootOption("lsm=landlock," + m.read("sys/kernel/security/lsm"))
+			}},
+		{name: "pressure stall information", since: "4.20", try: readable("/proc/pressure/cpu"), without: "events have no pressure figures",
+			fix: func(m *Machine, _ error) []Fix { return m.bootOption("psi=1") }},
+		{name: "overlay in a user namespace", since: "5.11", try: tryOverlay, without: "users' engines need fuse-overlayfs, or copy images"},
+	}
 }
 
 func kernelFeatures(m *Machine) []Finding {
 	var findings []Finding
-	for i := range features {
-		findings = append(findings, features[i].examine(m))
+	for _, f := range features() {
+		findings = append(findings, f.examine(m))
 	}
 	return findings
 }
