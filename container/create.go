@@ -76,35 +76,49 @@ type maker struct {
 // Create makes a container from a bundle, up to the point where only the user's
 // program is left to be executed. When it fails, nothing is left.
 func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
-	if err := CheckID(id); err != nil {
-		return nil, err
-	}
 	var bus *bus
 	if r.Systemd && !r.NoCgroup {
 		bus = dialSystemd()
 		defer bus.Close()
 	}
-	config, err := spec.Read(o.Bundle)
+	m, config, err := r.newMaker(id, o, bus)
 	if err != nil {
 		return nil, err
 	}
+	created, err := m.make(config)
+	if err != nil {
+		m.fail()
+		return nil, err
+	}
+	return created, nil
+}
+
+// newMaker plans a container and takes its id.
+func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byte, error) {
+	if err := CheckID(id); err != nil {
+		return nil, nil, err
+	}
+	config, err := spec.Read(o.Bundle)
+	if err != nil {
+		return nil, nil, err
+	}
 	s, warnings, err := spec.ParseChecked(config)
 	if err != nil {
-		return nil, &spec.ConfigError{Err: err}
+		return nil, nil, &spec.ConfigError{Err: err}
 	}
 	for _, w := range warnings {
 		r.warn("%s", w.Error())
 	}
 	if err := o.check(s); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h, err := host.Probe()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if bus != nil {
 		if err := bus.tell(h); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	p, err := plan.New(s, h, plan.Options{
@@ -112,7 +126,7 @@ func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 		NoPivot: o.NoPivot, NoNewKeyring: o.NoNewKeyring, PreserveFDs: len(o.Preserve),
 	})
 	if err != nil {
-		return nil, &spec.ConfigError{Err: err}
+		return nil, nil, &spec.ConfigError{Err: err}
 	}
 	for _, w := range p.Warnings {
 		r.warn("%s", w)
@@ -122,15 +136,9 @@ func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 	}
 	c, err := r.claim(id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	m := &maker{Container: c, o: o, spec: s, plan: p, host: h, bus: bus}
-	created, err := m.make(config)
-	if err != nil {
-		m.fail()
-		return nil, err
-	}
-	return created, nil
+	return &maker{Container: c, o: o, spec: s, plan: p, host: h, bus: bus}, config, nil
 }
 
 // check refuses combinations of config and options.
@@ -149,7 +157,8 @@ func (o *IO) check(terminal bool) error {
 	return nil
 }
 
-func (m *maker) make(config []byte) (*Created, error) {
+// intend puts on record what is to be made, and makes what the processes go into.
+func (m *maker) intend(config []byte) error {
 	m.Record = Record{
 		ID: m.plan.ID, OCIVersion: m.spec.Version, Bundle: m.o.Bundle, Rootfs: m.plan.Root.Path,
 		Created: time.Now().UTC(), Owner: uint32(os.Geteuid()), Annotations: m.spec.Annotations,
@@ -162,16 +171,20 @@ func (m *maker) make(config []byte) (*Created, error) {
 		m.Cgroup.Unit = u.Unit
 	}
 	if err := writeFileAt(m.dir, configFile, config, 0o600); err != nil {
-		return nil, err
+		return err
 	}
 	// The intent is on record from here on.
 	if err := m.save(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := m.makeGroup(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := m.makeRdt(); err != nil {
+	return m.makeRdt()
+}
+
+func (m *maker) make(config []byte) (*Created, error) {
+	if err := m.intend(config); err != nil {
 		return nil, err
 	}
 	if err := m.prepare(); err != nil {
