@@ -33,13 +33,13 @@ var engine = sync.OnceValues(func() (string, error) {
 })
 
 var helper = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv("BERTH_INSIDE"); path != "" {
-		return filepath.Abs(path)
+	source := os.Getenv("BERTH_INSIDE")
+	if source == "" {
+		return build("test/inside")
 	}
-	return build("test/inside")
+	return copied(source, "inside")
 })
 
-// busybox is copied into the session, so that root file systems can have hard links to it.
 var busybox = sync.OnceValues(func() (string, error) {
 	source := os.Getenv("BERTH_BUSYBOX")
 	if source == "" {
@@ -48,13 +48,18 @@ var busybox = sync.OnceValues(func() (string, error) {
 			return "", fmt.Errorf("%w (Debian has it in the package busybox-static)", err)
 		}
 	}
+	return copied(source, "busybox")
+})
+
+// copied puts a program into the session, so that root file systems can have hard links to it.
+func copied(source, name string) (string, error) {
 	data, err := os.ReadFile(source)
 	if err != nil {
 		return "", err
 	}
-	target := filepath.Join(session, "busybox")
+	target := filepath.Join(session, name)
 	return target, os.WriteFile(target, data, 0o755)
-})
+}
 
 func must(t testing.TB, get func() (string, error)) string {
 	t.Helper()
