@@ -28,8 +28,7 @@ type compiler struct {
 	dirFD  program.Cell
 	proc   program.Cell // a procfs of the container's pid namespace
 	hasPid bool         // proc is valid
-	null   program.Cell // the host's /dev/null, as a detached mount
-	dark   program.Cell // an empty read-only directory, as a detached mount
+	dark   program.Cell // an empty read-only directory, once a mask has needed one
 }
 
 func newCompiler(p *plan.Plan, f *Facts) *compiler {

@@ -7,47 +7,49 @@ import (
 )
 
 // maskPaths hides files behind the host's /dev/null and directories behind an
-// empty, read-only tmpfs. The null device is the host's own, opened before the
-// root is changed, not the one that an image may have prepared (CVE-2025-31133).
+// empty, read-only tmpfs. The null device is the host's own, as the root is not
+// changed yet, and not the one that an image may have prepared (CVE-2025-31133).
+//
+// No mount is prepared that may end up unused: to close the descriptor of a
+// detached mount is to unmount it, which waits for RCU.
 func (c *compiler) maskPaths() {
-	if len(c.p.Masked) == 0 {
-		return
+	if len(c.p.Masked) > 0 {
+		c.dark = c.Cell()
 	}
-	c.Because("/linux/maskedPaths", "prepare the masks")
-	c.null, c.dark = c.Cell(), c.Cell()
-	c.Call(unix.SYS_OPEN_TREE, cwd, c.CString("/dev/null").Arg(), program.Imm(cloneTree)).Into(c.null)
-	empty := plan.Mount{Type: "tmpfs", Source: "tmpfs", Params: []string{"mode=755", "size=0"}, Set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC}
-	c.dark = c.newFileSystem(&empty)
 	for i := range c.p.Masked {
-		c.mask(&c.p.Masked[i], i == len(c.p.Masked)-1)
+		c.mask(&c.p.Masked[i])
 	}
 }
 
-// mask covers one path. What the path is decides the kernel: a file can't be
-// mounted on a directory nor the other way round.
-func (c *compiler) mask(p *plan.Path, last bool) {
+// mask covers one path, by what it is.
+func (c *compiler) mask(p *plan.Path) {
 	c.Because(p.At, "mask "+p.Path)
 	target, cover := c.Cell(), c.Cell()
-	absent, file, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
+	first, file, absent, done := c.NewLabel(), c.NewLabel(), c.NewLabel(), c.NewLabel()
 	c.open(p.Path, unix.O_PATH|unix.O_DIRECTORY, target).Expect(file, unix.ENOTDIR, unix.ENOENT, unix.EACCES)
+	c.Call(program.Set, c.dark.Value()).ZeroFails().Expect(first, unix.EPIPE)
 	c.Call(unix.SYS_OPEN_TREE, c.dark.Value(), c.empty.Arg(), program.Imm(cloneTree|unix.AT_EMPTY_PATH)).Into(cover)
 	c.attach(cover, target)
 	c.close(cover)
 	c.close(target)
 	c.Place(done)
+	c.aside(first, done, func() {
+		// The first directory gets the tmpfs itself, later ones get copies of it.
+		made := c.newFileSystem(&plan.Mount{Type: "tmpfs", Source: "tmpfs", Params: []string{"mode=755", "size=0"},
+			Set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC})
+		c.Set(c.dark, made.Value())
+		c.attach(c.dark, target)
+		c.close(target)
+	})
 	c.aside(file, done, func() {
 		// Paths that a kernel or an image does not have are no business of ours.
 		c.open(p.Path, unix.O_PATH, target).Expect(absent, unix.ENOENT, unix.ENOTDIR, unix.EACCES)
-		c.Call(unix.SYS_OPEN_TREE, c.null.Value(), c.empty.Arg(), program.Imm(cloneTree|unix.AT_EMPTY_PATH)).Into(cover)
+		c.Call(unix.SYS_OPEN_TREE, cwd, c.CString("/dev/null").Arg(), program.Imm(cloneTree)).Into(cover)
 		c.attach(cover, target)
 		c.close(cover)
 		c.close(target)
 		c.Place(absent)
 	})
-	if last {
-		c.close(c.null)
-		c.close(c.dark)
-	}
 }
 
 // readonlyPaths mounts each path on itself, read-only.
