@@ -51,7 +51,7 @@ func errorLine(line string) (string, bool) {
 func Hint(said string) string {
 	switch {
 	case strings.Contains(said, "vdso"):
-		return "this criu does not know the vDSO of this kernel: criu before 4.0 fails on Linux 6.11 and later, take a newer one"
+		return "this criu does not know the vDSO of this kernel: take a newer one; criu 3.17 fails on Linux 6.18, and 4.1 works"
 	case strings.Contains(said, "iptables"), strings.Contains(said, "Locking network failed"):
 		return "criu locks the network with iptables or nftables, which it has to find and the kernel to support"
 	case strings.Contains(said, "--tcp-established"), strings.Contains(said, "Connected TCP socket"):

@@ -10,7 +10,7 @@ import (
 // filled has every option set, each number another one.
 func filled() *Options {
 	return &Options{
-		Pid: 1234, Images: 7, Work: 8, LogFile: "dump.log", Root: "/srv/rootfs", ParentImage: "../parent",
+		Pid: 1234, images: 7, work: 8, LogFile: "dump.log", Root: "/srv/rootfs", ParentImage: "../parent",
 		LeaveRunning: true, ExternalSockets: true, TCPEstablished: true, TCPClose: true, TCPSkipInFlight: true, LinkRemap: true,
 		ShellJob: true, FileLocks: true, AutoDedup: true, LazyPages: true, TrackMemory: true, Sibling: true,
 		PageServer: &PageServer{Address: "192.0.2.1", Port: 9876}, EmptyNamespaces: 0x40000000, CgroupMode: CgroupStrict,
@@ -61,7 +61,7 @@ func TestSmallRequests(t *testing.T) {
 		{"version", request(version, nil), &rpc.CriuReq{Type: rpc.CriuReqType_VERSION.Enum(), KeepOpen: proto.Bool(true)}},
 		{"features", request(checkFeature, nil), &rpc.CriuReq{Type: rpc.CriuReqType_FEATURE_CHECK.Enum(), KeepOpen: proto.Bool(true),
 			Features: &rpc.CriuFeatures{MemTrack: proto.Bool(true), LazyPages: proto.Bool(true)}}},
-		{"nothing set", request(PreDump, &Options{Images: -1}), &rpc.CriuReq{Type: rpc.CriuReqType_PRE_DUMP.Enum(), Opts: &rpc.CriuOpts{
+		{"nothing set", request(PreDump, &Options{images: -1}), &rpc.CriuReq{Type: rpc.CriuReqType_PRE_DUMP.Enum(), Opts: &rpc.CriuOpts{
 			ImagesDirFd: proto.Int32(-1), LogLevel: proto.Int32(4), NotifyScripts: proto.Bool(true), OrphanPtsMaster: proto.Bool(true),
 			ManageCgroupsMode: rpc.CriuCgMode_IGNORE.Enum()}}},
 		{"yes", answer(true), &rpc.CriuReq{Type: rpc.CriuReqType_NOTIFY.Enum(), NotifySuccess: proto.Bool(true)}},

@@ -49,16 +49,15 @@ const (
 	LockNothing    NetworkLock = 3
 )
 
-// Options are what criu is told along with a task: criu_opts. Descriptors of
-// directories are the caller's; all others are numbers in criu's own table, as
-// Session.Pass gives them.
+// Options are what criu is told along with a task: criu_opts. Descriptors are
+// numbers in criu's own table, as Session.Pass gives them.
 type Options struct {
 	Pid             int
-	Images          int // directory
-	Work            int // directory, 0 for that of the images
+	images          int // descriptors of ours: criu goes through our /proc/PID/fd
+	work            int // 0 for images
 	LogFile         string
 	Root            string
-	ParentImage     string // relative to Images
+	ParentImage     string // relative to the images
 	LeaveRunning    bool
 	ExternalSockets bool
 	TCPEstablished  bool
@@ -113,7 +112,7 @@ type Join struct{ Type, File string }
 const logEverything = 4
 
 func (o *Options) encode(m *message) {
-	m.requiredInt(1, int64(o.Images))
+	m.requiredInt(1, int64(o.images))
 	m.int(2, int64(o.Pid))
 	m.bool(3, o.LeaveRunning)
 	m.bool(4, o.ExternalSockets)
@@ -133,7 +132,7 @@ func (o *Options) encode(m *message) {
 	m.string(14, o.ParentImage)
 	m.bool(15, o.TrackMemory)
 	m.bool(16, o.AutoDedup)
-	m.int(17, int64(o.Work))
+	m.int(17, int64(o.work))
 	m.bool(18, o.LinkRemap)
 	for _, e := range o.Mounts {
 		m.inner(23, func(m *message) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -21,6 +22,8 @@ type Session struct {
 	Pid    int
 	socket int
 	output int // what criu says on its standard streams
+	images int // folders, as criu's mount namespace has them
+	work   int
 	files  []uintptr
 }
 
@@ -31,6 +34,9 @@ type Start struct {
 	// Terminal are standard streams for criu to take a terminal from (a shell
 	// job); nil gives it none.
 	Terminal *[3]uintptr
+	// Images is the folder of the checkpoint, Work that of criu's log and other
+	// files of the moment: "" for Images.
+	Images, Work string
 	// Root, if not "", is made a mount point of its own for criu to restore on, in
 	// a mount namespace that is gone with criu.
 	Root string
@@ -49,7 +55,7 @@ func Open(o *Start) (*Session, error) {
 		return nil, fmt.Errorf("make the socket to criu: %w", err)
 	}
 	defer unix.Close(sockets[1])
-	s := &Session{socket: sockets[0], output: -1}
+	s := &Session{socket: sockets[0], output: -1, images: -1, work: -1}
 	if s.output, err = unix.MemfdCreate("criu-output", unix.MFD_CLOEXEC); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("prepare criu's output: %w", err)
@@ -67,7 +73,7 @@ func Open(o *Start) (*Session, error) {
 	for _, fd := range o.Files {
 		s.files = append(s.files, uintptr(fd))
 	}
-	if s.Pid, err = s.spawn(program, o.Root); err != nil {
+	if s.Pid, err = s.spawn(program, o); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
@@ -94,29 +100,45 @@ func find(program string) (string, error) {
 // spawn starts criu, with a root in a mount namespace of its own. That namespace
 // is made by a thread that is used for nothing else and ends afterwards: its
 // namespaces are what the child of its fork gets.
-func (s *Session) spawn(program, root string) (int, error) {
-	attr := &syscall.ProcAttr{Env: os.Environ(), Files: s.files}
-	argv := []string{"criu", "swrk", fmt.Sprint(socketFD)}
-	if root == "" {
-		return syscall.ForkExec(program, argv, attr)
-	}
-	type result struct {
-		pid int
-		err error
-	}
-	done := make(chan result)
-	go func() {
-		runtime.LockOSThread() // for good
-		err := ownRoot(root)
-		if err != nil {
-			done <- result{err: err}
+func (s *Session) spawn(program string, o *Start) (pid int, err error) {
+	spawn := func() {
+		if err = s.openFolders(o); err != nil {
 			return
 		}
-		pid, err := syscall.ForkExec(program, argv, attr)
-		done <- result{pid, err}
+		attr := &syscall.ProcAttr{Env: os.Environ(), Files: s.files}
+		pid, err = syscall.ForkExec(program, []string{"criu", "swrk", strconv.Itoa(socketFD)}, attr)
+	}
+	if o.Root == "" {
+		spawn()
+		return pid, err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good
+		if err = ownRoot(o.Root); err == nil {
+			spawn()
+		}
 	}()
-	r := <-done
-	return r.pid, r.err
+	<-done
+	return pid, err
+}
+
+// openFolders opens what criu changes to by way of our descriptors. It mounts
+// things there, which the kernel allows only in the mount namespace that the
+// folder was opened in.
+func (s *Session) openFolders(o *Start) (err error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
+	if s.images, err = unix.Open(o.Images, flags, 0); err != nil {
+		return &os.PathError{Op: "open", Path: o.Images, Err: err}
+	}
+	if o.Work == "" {
+		return nil
+	}
+	if s.work, err = unix.Open(o.Work, flags, 0); err != nil {
+		return &os.PathError{Op: "open", Path: o.Work, Err: err}
+	}
+	return nil
 }
 
 // ownRoot gives the calling thread a mount namespace in which a directory is a
@@ -158,9 +180,11 @@ func (s *Session) Close() {
 		}
 		s.Pid = 0
 	}
-	if s.output >= 0 {
-		unix.Close(s.output)
-		s.output = -1
+	for _, fd := range []*int{&s.output, &s.images, &s.work} {
+		if *fd >= 0 {
+			unix.Close(*fd)
+			*fd = -1
+		}
 	}
 }
 
@@ -191,7 +215,9 @@ type Handler func(n Notification, fd int) error
 
 // Do lets criu do a task. It returns the pid of a restored process.
 func (s *Session) Do(t Task, o *Options, handle Handler) (int, error) {
-	r, err := s.ask(t, o, handle)
+	told := *o
+	told.images, told.work = s.images, max(0, s.work)
+	r, err := s.ask(t, &told, handle)
 	if err != nil {
 		return 0, err
 	}
@@ -247,7 +273,9 @@ func (e *Refusal) Error() string {
 	if e.Errno != 0 {
 		text += ": " + e.Errno.Error()
 	}
-	if e.Message != "" {
+	if said, ok := errorLine(e.Message); ok {
+		text += ": " + said
+	} else if e.Message != "" {
 		text += ": " + e.Message
 	}
 	if e.Output != "" {

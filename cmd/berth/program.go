@@ -64,7 +64,7 @@ func (p *program) command() *cli.Command {
 	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: do without a cgroup where that is refused and no limit is asked for")
 	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, or disabled to make no cgroups")
 	f.Bool(&p.version, "version", "v", "tell the version")
-	f.String(&p.criu, "criu", "", "PATH", "accepted for callers of old; criu is found in PATH").Hidden = true
+	f.String(&p.criu, "criu", "", "PATH", "the criu to use for checkpoint and restore; else the one in PATH").Hidden = true
 	f.Bool(&p.noSubreaper, "no-subreaper", "", "accepted for callers of old; berth never is a subreaper").Hidden = true
 	c.Run = func([]string) error {
 		if p.version {
@@ -80,7 +80,7 @@ func (p *program) commands() []*cli.Command {
 	return []*cli.Command{
 		p.runCommand(), p.createCommand(), p.startCommand(), p.execCommand(),
 		p.stateCommand(), p.listCommand(), p.psCommand(), p.killCommand(), p.deleteCommand(), p.gcCommand(),
-		p.pauseCommand(), p.resumeCommand(), p.updateCommand(), p.eventsCommand(),
+		p.pauseCommand(), p.resumeCommand(), p.updateCommand(), p.eventsCommand(), p.checkpointCommand(), p.restoreCommand(),
 		p.specCommand(), p.explainCommand(), p.seccompCommand(), p.featuresCommand(), p.doctorCommand(), p.versionCommand(),
 		p.cgroupCommand(),
 	}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/checkpoint"
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cli"
+)
+
+// defineCriu defines what checkpoint and restore have in common.
+func (p *program) defineCriu(f *cli.Flags, o *container.CriuOptions) {
+	o.Images = "checkpoint"
+	f.String(&o.Images, "image-path", "", "DIR", "folder of the checkpoint")
+	f.String(&o.Work, "work-path", "", "DIR", "folder for criu's log and other files of the moment (default: that of the checkpoint)")
+	f.Bool(&o.TCPEstablished, "tcp-established", "", "keep open TCP connections")
+	f.Bool(&o.TCPClose, "tcp-close", "", "close open TCP connections")
+	f.Bool(&o.ExternalSockets, "ext-unix-sk", "", "allow unix sockets that lead out of the container")
+	f.Bool(&o.ShellJob, "shell-job", "", "allow processes of a terminal outside of the container")
+	f.Bool(&o.FileLocks, "file-locks", "", "keep file locks")
+	f.Bool(&o.LinkRemap, "link-remap", "", "keep deleted files that are open, by linking them again")
+	f.Bool(&o.LazyPages, "lazy-pages", "", "move memory only when it is used, by userfaultfd")
+	f.Bool(&o.AutoDedup, "auto-dedup", "", "drop memory from parent images that newer ones have")
+	f.String(&o.CgroupMode, "manage-cgroups-mode", "", "MODE", "soft, full, strict or ignore (default: soft)")
+	f.Strings(&o.EmptyNamespaces, "empty-ns", "", "TYPE", "leave the content of the namespace out: network")
+	f.String(&o.LSMProfile, "lsm-profile", "", "TYPE:NAME", "other AppArmor profile or SELinux label")
+	f.String(&o.LSMMountContext, "lsm-mount-context", "", "LABEL", "other SELinux label of mounts")
+}
+
+func (p *program) checkpointCommand() *cli.Command {
+	o := container.CheckpointOptions{StatusFD: -1}
+	var server string
+	c := &cli.Command{
+		Name: "checkpoint", Args: "ID", Least: 1, Most: 1,
+		Summary: "Write a container's processes down, and end it.",
+		Help: "criu does it (Debian: apt install criu). The processes come back by restore, from the\n" +
+			"same bundle, on this machine or another one.",
+		Examples: []string{"berth checkpoint --image-path /srv/demo.ckpt demo", "berth checkpoint --leave-running --image-path /srv/demo.ckpt demo"},
+		Run: func(args []string) error {
+			var err error
+			if o.PageServer, err = pageServer(server); err != nil {
+				return err
+			}
+			if err := p.criuPaths(&o.CriuOptions); err != nil {
+				return err
+			}
+			c, err := p.load(args[0])
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return c.Checkpoint(&o)
+		},
+	}
+	f := &c.Flags
+	p.defineCriu(f, &o.CriuOptions)
+	f.String(&o.Parent, "parent-path", "", "DIR", "earlier checkpoint or pre-dump, relative to --image-path; only changes since are written")
+	f.Bool(&o.LeaveRunning, "leave-running", "", "let the container go on")
+	f.Bool(&o.PreDump, "pre-dump", "", "write the memory only, while the container goes on")
+	f.Bool(&o.TCPSkipInFlight, "tcp-skip-in-flight", "", "leave out TCP connections that are still being made")
+	f.String(&server, "page-server", "", "ADDRESS:PORT", "send the memory to this page server of criu")
+	f.Int(&o.StatusFD, "status-fd", "", "FD", "descriptor that gets a zero byte when lazy pages can be fetched")
+	return c
+}
+
+// pageServer reads an address and port.
+func pageServer(text string) (*checkpoint.PageServer, error) {
+	if text == "" {
+		return nil, nil
+	}
+	colon := strings.LastIndexByte(text, ':')
+	port, err := strconv.ParseUint(text[colon+1:], 10, 16)
+	if colon < 1 || err != nil {
+		return nil, fmt.Errorf("--page-server %q: it is an address and a port, such as 192.0.2.1:9876", text)
+	}
+	return &checkpoint.PageServer{Address: strings.Trim(text[:colon], "[]"), Port: int(port)}, nil
+}
+
+// criuPaths resolves paths by the current folder.
+func (p *program) criuPaths(o *container.CriuOptions) error {
+	o.Criu = p.criu
+	for _, path := range []*string{&o.Images, &o.Work} {
+		if *path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*path)
+		if err != nil {
+			return err
+		}
+		*path = absolute
+	}
+	return nil
+}
