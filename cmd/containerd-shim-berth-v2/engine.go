@@ -1,6 +1,8 @@
 package main
 
 import (
+	"sync"
+
 	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/linked"
 	"github.com/berth-runtime/berth/shim/ociexec"
@@ -21,9 +23,11 @@ func openEngine(o *options.Options, namespace string, r *reaper.Reaper, warn fun
 // transientEngine is for a command that is gone at once, and may print nothing
 // but its answer.
 func transientEngine(o *options.Options, namespace string) (engine.Engine, error) {
-	r, err := reaper.Start()
+	r, err := oneReaper()
 	if err != nil {
 		return nil, err
 	}
 	return openEngine(o, namespace, r, func(string) {})
 }
+
+var oneReaper = sync.OnceValues(reaper.Start)

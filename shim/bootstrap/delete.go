@@ -15,6 +15,7 @@ import (
 	"github.com/berth-runtime/berth/shim/bundle"
 	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/mounts"
+	"github.com/berth-runtime/berth/shim/ociexec"
 	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/ttrpc"
 	"github.com/berth-runtime/berth/shim/wire"
@@ -25,6 +26,10 @@ const killed = 137
 
 // deleteTimeout is less than containerd's own, after which it kills us.
 const deleteTimeout = 4500 * time.Millisecond
+
+// settleLimit is how long a runtime may take to end what a dead shim has called
+// it for.
+const settleLimit = 2 * time.Second
 
 // Engines gives the engine for a container's options.
 type Engines func(o *options.Options, namespace string) (engine.Engine, error)
@@ -72,7 +77,8 @@ func Delete(a *Args, engines Engines, out io.Writer) error {
 }
 
 // cleanSocket says whether the shim of a bundle lives, and removes the socket
-// of one that does not.
+// of one that does not. That a connection can be made is not enough: a process
+// that is being killed keeps its sockets for a moment.
 func cleanSocket(dir string) (alive bool) {
 	text, err := os.ReadFile(filepath.Join(dir, "address"))
 	if err != nil {
@@ -80,20 +86,28 @@ func cleanSocket(dir string) (alive bool) {
 	}
 	path := ttrpc.Path(strings.TrimSpace(string(text)))
 	conn, err := ttrpc.Dial(path)
-	switch {
-	case err == nil:
-		conn.Close()
-		return true
-	case errors.Is(err, unix.ECONNREFUSED):
-		unix.Unlink(path)
-		return false
+	if err == nil {
+		client := ttrpc.NewClient(conn)
+		defer client.Close()
+		err = client.Call("containerd.task.v2.Task", "Connect", nil, answerTimeout, &wire.ConnectRequest{}, &wire.ConnectResponse{})
+		var answer *ttrpc.Error
+		if err == nil || errors.As(err, &answer) {
+			return true
+		}
+		// It is just dying, so its socket will refuse the next.
+		if conn, err = ttrpc.Dial(path); err == nil {
+			conn.Close()
+		}
 	}
-	// EAGAIN: its queue is full, so it is there.
-	return errors.Is(err, unix.EAGAIN)
+	if errors.Is(err, unix.ECONNREFUSED) {
+		unix.Unlink(path)
+	}
+	return errors.Is(err, unix.EAGAIN) // its queue is full
 }
 
 // remove kills and removes one container, and unmounts its root file system.
 func remove(ctx context.Context, id, dir, namespace string, engines Engines) error {
+	ociexec.Settle(dir, settleLimit)
 	o, err := options.Load(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		o = new(options.Options) // it was never created

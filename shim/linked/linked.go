@@ -92,6 +92,11 @@ func (e *Engine) Remove(_ context.Context, id string) error {
 	return c.Delete(true)
 }
 
+// Features describes what this build can do.
+func (e *Engine) Features(context.Context) ([]byte, error) {
+	return container.FormatFeatures(container.Features(nil), ""), nil
+}
+
 // handle is one container.
 type handle struct {
 	runtime *container.Runtime
@@ -180,4 +185,12 @@ func (h *handle) Pids(context.Context) (pids []int, err error) {
 		return err
 	})
 	return pids, err
+}
+
+func (h *handle) Update(_ context.Context, resources []byte) error {
+	limits, err := spec.ParseResources(resources)
+	if err != nil {
+		return fmt.Errorf("resources of an update: %w", err)
+	}
+	return h.with(func(c *container.Container) error { return c.Update(&container.Changes{Resources: limits}) })
 }

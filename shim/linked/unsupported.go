@@ -18,17 +18,7 @@ func (e *Engine) Restore(context.Context, *engine.Create, *engine.Restore) (engi
 	return nil, nil, unsupported("restore a container")
 }
 
-// Features is not what this engine can do.
-func (e *Engine) Features(context.Context) ([]byte, error) {
-	return nil, unsupported("describe the features")
-}
-
 // Checkpoint is not what this engine can do.
 func (h *handle) Checkpoint(context.Context, *engine.Checkpoint) error {
 	return unsupported("checkpoint a container")
-}
-
-// Update is not what this engine can do.
-func (h *handle) Update(context.Context, []byte) error {
-	return unsupported("update a container")
 }

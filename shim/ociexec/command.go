@@ -23,10 +23,15 @@ type command struct {
 	output bool        // give back what it writes to stdout
 }
 
-// run executes the runtime and waits for it. The runtime dies with the shim, so
-// that none is at work any more when the shim's delete cleans up after it.
+// logPattern names the logs of commands, one for each that is running. A log that
+// is there without a shim belongs to a command that may still be at work.
+const logPattern = ".runtime-log-"
+
+// run executes the runtime and waits for it. It outlives the shim, for a runtime
+// that is killed halfway leaves behind what its own delete does not find; see
+// Settle.
 func (r *Runtime) run(ctx context.Context, cmd *command) (output []byte, err error) {
-	log, err := os.CreateTemp(cmd.dir, ".runtime-log-")
+	log, err := os.CreateTemp(cmd.dir, logPattern)
 	if err != nil {
 		return nil, fmt.Errorf("make a log for %s: %w", r.config.Binary, err)
 	}
@@ -62,7 +67,6 @@ func (r *Runtime) run(ctx context.Context, cmd *command) (output []byte, err err
 	}
 	child, err := r.reaper.Start(r.path, argv, &syscall.ProcAttr{
 		Dir: cmd.dir, Env: os.Environ(), Files: files,
-		Sys: &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL},
 	}, nil)
 	if write != nil {
 		write.Close()

@@ -163,8 +163,12 @@ func (r *Reaper) sweepKnown() (ended []*Child) {
 func (r *Reaper) sweepAll() (ended []*Child) {
 	for {
 		zombie, err := sys.WaitID(pAll, 0, unix.WNOHANG|unix.WNOWAIT)
-		if err != nil || zombie.Pid == 0 {
-			return ended // ECHILD: no children at all
+		if err != nil {
+			// No children at all (ECHILD): whoever is still known was taken from us.
+			return append(ended, r.sweepKnown()...)
+		}
+		if zombie.Pid == 0 {
+			return ended
 		}
 		if c := r.children[zombie.Pid]; c != nil && r.reap(c) {
 			ended = append(ended, c)

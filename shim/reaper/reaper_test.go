@@ -156,3 +156,26 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%d children are still known", n)
 	}
 }
+
+// Another waiter must not make a Wait last for ever; only the status is lost.
+func TestChildThatSomebodyElseReaped(t *testing.T) {
+	r := start(t)
+	r.mu.Lock() // no sweep meanwhile
+	pidfd := -1
+	pid, err := syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{PidFD: &pidfd}})
+	if err != nil {
+		r.mu.Unlock()
+		t.Fatal(err)
+	}
+	c := r.add(pid, pidfd, nil)
+	var status unix.WaitStatus
+	_, err = unix.Wait4(pid, &status, 0, nil)
+	r.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.poke()
+	if e := c.Wait(); e.Status != 255 {
+		t.Fatalf("%+v", e)
+	}
+}
