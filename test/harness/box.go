@@ -35,6 +35,22 @@ var boxes atomic.Int64
 func New(t testing.TB) *Box {
 	t.Helper()
 	NeedContainers(t)
+	return newBox(t)
+}
+
+// NewForAnyone is New for tests that an ordinary user can run too.
+func NewForAnyone(t testing.TB) *Box {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		NeedContainers(t)
+	} else if _, err := busybox(); err != nil {
+		Skip(t, "needs a static busybox: %v", err)
+	}
+	return newBox(t)
+}
+
+func newBox(t testing.TB) *Box {
+	t.Helper()
 	Engine(t)
 	Helper(t)
 	tag := fmt.Sprintf("berth-test-%d-%d", os.Getpid(), boxes.Add(1))
