@@ -1,0 +1,192 @@
+package integration
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// A unitRow is one row of the driver's tables: a resource, and where it has to be found.
+type unitRow struct {
+	name      string // as the table has it
+	field     string // of the ledger
+	resources string
+	property  string // what systemctl show calls it
+	shown     string
+	// controller and file are of the version that the table is for; want is what the file has.
+	controller, file, want string
+}
+
+var v2Rows = []unitRow{
+	{"memory.limit", "/memory/limit", `{"memory":{"limit":67108864}}`, "MemoryMax", "67108864", "memory", "memory.max", "67108864"},
+	{"memory.reservation", "/memory/reservation", `{"memory":{"reservation":33554432}}`, "MemoryLow", "33554432", "memory", "memory.low", "33554432"},
+	{"memory.swap", "/memory/swap", `{"memory":{"limit":67108864,"swap":100663296}}`, "MemorySwapMax", "33554432", "memory", "memory.swap.max", "33554432"},
+	{"cpu.shares", "/cpu/shares", `{"cpu":{"shares":2048}}`, "CPUWeight", "174", "cpu", "cpu.weight", "174"},
+	{"pids.limit", "/pids/limit", `{"pids":{"limit":77}}`, "TasksMax", "77", "pids", "pids.max", "77"},
+	{"cpu.cpus", "/cpu/cpus", `{"cpu":{"cpus":"0"}}`, "AllowedCPUs", "0", "cpuset", "cpuset.cpus", "0"},
+	{"cpu.mems", "/cpu/mems", `{"cpu":{"mems":"0"}}`, "AllowedMemoryNodes", "0", "cpuset", "cpuset.mems", "0"},
+	{"unified.cpu.max quota", "/unified/cpu.max", `{"unified":{"cpu.max":"50000 200000"}}`, "CPUQuotaPerSecUSec", "250ms", "cpu", "cpu.max", "50000 200000"},
+	{"unified.cpu.max period", "/unified/cpu.max", `{"unified":{"cpu.max":"50000 200000"}}`, "CPUQuotaPeriodUSec", "200ms", "cpu", "cpu.max", "50000 200000"},
+	{"unified.cpu.weight", "/unified/cpu.weight", `{"unified":{"cpu.weight":"50"}}`, "CPUWeight", "50", "cpu", "cpu.weight", "50"},
+	{"unified.cpu.idle", "/unified/cpu.idle", `{"unified":{"cpu.idle":"1"}}`, "CPUWeight", "idle", "cpu", "cpu.idle", "1"},
+	{"unified.cpuset.cpus", "/unified/cpuset.cpus", `{"unified":{"cpuset.cpus":"0"}}`, "AllowedCPUs", "0", "cpuset", "cpuset.cpus", "0"},
+	{"unified.cpuset.mems", "/unified/cpuset.mems", `{"unified":{"cpuset.mems":"0"}}`, "AllowedMemoryNodes", "0", "cpuset", "cpuset.mems", "0"},
+	{"unified.memory.high", "/unified/memory.high", `{"unified":{"memory.high":"67108864"}}`, "MemoryHigh", "67108864", "memory", "memory.high", "67108864"},
+	{"unified.memory.low", "/unified/memory.low", `{"unified":{"memory.low":"33554432"}}`, "MemoryLow", "33554432", "memory", "memory.low", "33554432"},
+	{"unified.memory.min", "/unified/memory.min", `{"unified":{"memory.min":"16777216"}}`, "MemoryMin", "16777216", "memory", "memory.min", "16777216"},
+	{"unified.memory.max", "/unified/memory.max", `{"unified":{"memory.max":"67108864"}}`, "MemoryMax", "67108864", "memory", "memory.max", "67108864"},
+	{"unified.memory.swap.max", "/unified/memory.swap.max", `{"unified":{"memory.swap.max":"33554432"}}`, "MemorySwapMax", "33554432", "memory", "memory.swap.max", "33554432"},
+	{"unified.pids.max", "/unified/pids.max", `{"unified":{"pids.max":"78"}}`, "TasksMax", "78", "pids", "pids.max", "78"},
+}
+
+var v1Rows = []unitRow{
+	{"memory.limit", "/memory/limit", `{"memory":{"limit":67108864}}`, "MemoryLimit", "67108864", "memory", "memory.limit_in_bytes", "67108864"},
+	{"cpu.shares", "/cpu/shares", `{"cpu":{"shares":2048}}`, "CPUShares", "2048", "cpu", "cpu.shares", "2048"},
+	{"blockIO.weight", "/blockIO/weight", `{"blockIO":{"weight":500}}`, "BlockIOWeight", "500", "blkio", "blkio.bfq.weight", "500"},
+	{"pids.limit", "/pids/limit", `{"pids":{"limit":77}}`, "TasksMax", "77", "pids", "pids.max", "77"},
+	{"cpu.cpus", "/cpu/cpus", `{"cpu":{"cpus":"0"}}`, "AllowedCPUs", "0", "cpuset", "cpuset.cpus", "0"},
+	{"cpu.mems", "/cpu/mems", `{"cpu":{"mems":"0"}}`, "AllowedMemoryNodes", "0", "cpuset", "cpuset.mems", "0"},
+}
+
+// Every row of the two tables: systemd has the property, the cgroup has the value, and both are what the ledger says.
+func TestUnitLimits(t *testing.T) {
+	b := withSystemd(t)
+	rows, place := v1Rows, func(e ledger.Entry) ledger.Place { return e.V1 }
+	if onV2(t) {
+		rows, place = v2Rows, func(e ledger.Entry) ledger.Place { return e.V2 }
+	} else if os.Geteuid() != 0 {
+		harness.Skip(t, "needs cgroup v2: an ordinary user has no limits on v1")
+	}
+	table, version := ledger.Table(), systemdVersion(t)
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			i := slices.IndexFunc(table, func(e ledger.Entry) bool { return e.Field == row.field })
+			if i < 0 {
+				t.Fatalf("the ledger has no %s", row.field)
+			}
+			in := place(table[i])
+			if !slices.Contains(in.Files, row.file) {
+				t.Errorf("the ledger has the files %v", in.Files)
+			}
+			p := slices.IndexFunc(in.Properties, func(p ledger.UnitProperty) bool { return p.Name == row.property })
+			if p < 0 {
+				t.Fatalf("the ledger has the properties %v", in.Properties)
+			}
+			c, unit := unitContainer(b, "/inside", "hang")
+			if err := json.Unmarshal([]byte(row.resources), c.Spec.Linux.Resources); err != nil {
+				t.Fatal(err)
+			}
+			c.RunDetached()
+			if got := property(t, unit, row.property); version >= in.Properties[p].Since && got != row.shown {
+				t.Errorf("%s is %q, want %q", row.property, got, row.shown)
+			}
+			if got := unitFile(t, unit, row.controller, row.file, row.file); got != row.want {
+				t.Errorf("%s is %q, want %q", row.file, got, row.want)
+			}
+			c.Kill("KILL").WaitExit()
+			c.Delete()
+			gone(t, unit)
+		})
+	}
+}
+
+// Accounting is on without any limit, and a unit is where it belongs.
+func TestUnitWithoutLimits(t *testing.T) {
+	b := withSystemd(t)
+	c, unit := unitContainer(b, "/inside", "hang")
+	c.Spec.Linux.Resources = nil
+	c.RunDetached()
+	slice, io := "system.slice", "BlockIOAccounting"
+	if onV2(t) {
+		io = "IOAccounting"
+	}
+	if os.Geteuid() != 0 {
+		slice = "user.slice"
+	}
+	for name, want := range map[string]string{
+		"CPUAccounting": "yes", io: "yes", "MemoryAccounting": "yes", "TasksAccounting": "yes",
+		"Slice": slice, "Delegate": "yes", "ActiveState": "active", "Transient": "yes",
+	} {
+		if got := property(t, unit, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	c.Kill("KILL").WaitExit()
+	c.Delete()
+	gone(t, unit)
+}
+
+// What systemd was told, it does again at each reload: limits hold, also those that were changed since, and devices
+// can be used and not used as before.
+func TestUnitAfterReload(t *testing.T) {
+	b := withSystemd(t)
+	if os.Geteuid() != 0 && !onV2(t) {
+		harness.Skip(t, "needs cgroup v2: an ordinary user has no limits on v1")
+	}
+	c, unit := unitContainer(b, "/inside", "hang")
+	// Only root has devices to limit.
+	root := os.Geteuid() == 0
+	if root {
+		c.Spec.Linux.Devices = []specs.LinuxDevice{
+			{Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229, FileMode: ptr(os.FileMode(0o600))},
+			{Path: "/dev/tun", Type: "c", Major: 10, Minor: 200, FileMode: ptr(os.FileMode(0o600))},
+		}
+		c.Spec.Linux.Resources.Devices = []specs.LinuxDeviceCgroup{
+			{Allow: false, Access: "rwm"}, {Allow: true, Type: "c", Major: ptr(int64(10)), Minor: ptr(int64(229)), Access: "rw"},
+		}
+	}
+	c.Spec.Linux.Resources.Memory = &specs.LinuxMemory{Limit: ptr(int64(64 << 20))}
+	c.Spec.Linux.Resources.CPU = &specs.LinuxCPU{Shares: ptr(uint64(512)), Quota: ptr(int64(50000)), Period: ptr(uint64(100000)), Cpus: "0"}
+	c.Spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: ptr(int64(90))}
+	c.RunDetached()
+	files := []unitRow{
+		{controller: "memory", file: "memory.limit_in_bytes", want: "memory.max"},
+		{controller: "cpu", file: "cpu.shares", want: "cpu.weight"},
+		{controller: "cpu", file: "cpu.cfs_quota_us", want: "cpu.max"},
+		{controller: "cpuset", file: "cpuset.cpus", want: "cpuset.cpus"},
+		{controller: "pids", file: "pids.max", want: "pids.max"},
+	}
+	look := func() string {
+		var all []string
+		for _, f := range files {
+			all = append(all, f.want+"="+unitFile(t, unit, f.controller, f.file, f.want))
+		}
+		if root {
+			tried := harness.ParseAttempts(t, c.Exec(nil, "/inside", "try", "open-device=/dev/fuse", "open-device=/dev/tun", "open-device=/dev/null").OK(t).Stdout)
+			for _, device := range []string{"open-device=/dev/fuse", "open-device=/dev/tun", "open-device=/dev/null"} {
+				all = append(all, device+":"+tried[device].Errno)
+			}
+		}
+		return strings.Join(all, "\n")
+	}
+	before := look()
+	// A device without a driver is another matter.
+	if root && (strings.Contains(before, "fuse:EPERM") || !strings.Contains(before, "tun:EPERM") || !strings.Contains(before, "null:")) {
+		t.Errorf("devices: %s", before)
+	}
+	systemctl(t, "daemon-reload")
+	if after := look(); after != before {
+		t.Errorf("before the reload\n%s\nafter it\n%s", before, after)
+	}
+	c.Command("update", []string{"--memory", "134217728", "--pids-limit", "91", "--cpu-quota", "25000"}).Run().OK(t)
+	updated := look()
+	for _, want := range []string{"memory.max=134217728", "pids.max=91"} {
+		if !strings.Contains(updated, want) {
+			t.Errorf("after the update: no %s in\n%s", want, updated)
+		}
+	}
+	if !strings.Contains(updated, "cpu.max=25000") {
+		t.Errorf("after the update the quota is not 25000:\n%s", updated)
+	}
+	systemctl(t, "daemon-reload")
+	if after := look(); after != updated {
+		t.Errorf("before the second reload\n%s\nafter it\n%s", updated, after)
+	}
+}
