@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/internal/json"
@@ -194,7 +193,7 @@ func (p *program) set(force bool, list []cgrouptool.Target, settings []string, f
 		report, err := tools.Set(g, resources, files)
 		p.tell(report)
 		if err != nil {
-			return namedFields(err)
+			return err
 		}
 	}
 	return nil
@@ -224,15 +223,6 @@ func sortSettings(settings []string, given *specs.LinuxResources, isFile func(st
 		files = append(files, cgrouptool.Setting{Name: name, Value: value})
 	}
 	return resources, files, nil
-}
-
-// namedFields speaks of entries as the command line spells them.
-func namedFields(err error) error {
-	var e *cgroup.Error
-	if errors.As(err, &e) && e.Pointer != "" {
-		e.Pointer = cgrouptool.FieldName(e.Pointer)
-	}
-	return err
 }
 
 func readInput(file string) ([]byte, error) {

@@ -66,7 +66,7 @@ func (t *Tools) elsewhere(name string) string {
 		for _, place := range []*ledger.Place{&e.V1, &e.V2} {
 			for _, file := range place.Files {
 				if file == name {
-					return " on this host: " + FieldName(e.Field) + " is the same on either version"
+					return " on this host: " + fieldName(e.Field) + " is the same on either version"
 				}
 			}
 		}
@@ -74,9 +74,9 @@ func (t *Tools) elsewhere(name string) string {
 	return ""
 }
 
-// FieldName is the spelling of a field of the resources object on a command
+// fieldName is the spelling of a field of the resources object on a command
 // line: memory.limit for /memory/limit.
-func FieldName(pointer string) string {
+func fieldName(pointer string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
 }
 

@@ -158,7 +158,7 @@ func (s Style) Rank(rows []Row, k Ranking) string {
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	if k.Keys {
-		b.WriteString(s.paint(faint, s.fit("sort: c cpu, m memory, i io, t tasks, p path    +/- slower, faster    space now    q quit", s.Width)))
+		b.WriteString(s.paint(faint, s.fit("sort: c cpu  m memory  i io  t tasks  p path   + - interval   space now   q quit", s.Width)))
 	}
 	return b.String()
 }
