@@ -52,5 +52,6 @@ func (m *Machine) bootOption(option string) []Fix {
 
 // setting is how a kernel parameter is set for now and ever.
 func (m *Machine) setting(name, value string) []Fix {
-	return []Fix{dropIn("/etc/sysctl.d/99-berth.conf", name+" = "+value+"\n"), m.sudo("sysctl --system")}
+	file := "/etc/sysctl.d/99-" + name + ".conf" // one for each, so that none writes over another
+	return []Fix{dropIn(file, name+" = "+value+"\n"), m.sudo("sysctl --system")}
 }
