@@ -142,7 +142,8 @@ func (s *Session) openFolders(o *Start) (err error) {
 }
 
 // ownRoot gives the calling thread a mount namespace in which a directory is a
-// mount point, as criu wants the root that it restores a mount namespace on.
+// mount point, as criu wants the root that it restores a mount namespace on. Like
+// the container's was, it is a slave of the host's mount: criu takes that over.
 func ownRoot(root string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)
@@ -152,10 +153,6 @@ func ownRoot(root string) error {
 	}
 	if err := unix.Mount(root, root, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("mount %s on itself: %w", root, err)
-	}
-	// A shared root would make the pivot_root of criu fail.
-	if err := unix.Mount("", root, "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make the mount of %s private: %w", root, err)
 	}
 	return nil
 }
