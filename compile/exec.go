@@ -32,8 +32,10 @@ func Exec(p *plan.Plan, process *plan.Process, f *Facts) (*program.Program, erro
 		c.Call(unix.SYS_OPENAT, cwd, c.CString("/").Arg(), program.Int(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC)).Into(c.root)
 		c.terminal()
 	}
+	rules := c.landlockRules(process)
 	c.process(process)
 	path := c.lookUp(process)
+	c.landlockEnforce(process, rules)
 	c.execute(process, path)
 	return c.finish()
 }

@@ -174,6 +174,9 @@ func refuseForCriu(p *plan.Plan) error {
 			return fmt.Errorf("config.json %s: criu can't bring an idmapped mount back", m.At)
 		}
 	}
+	if p.Process.Landlock != nil {
+		return fmt.Errorf("config.json %s: criu can't bring Landlock's rules back, and the processes would be free of them", p.Process.Landlock.Rules[0].At)
+	}
 	if p.NoPivot && p.Namespace(specs.MountNamespace) != nil {
 		return errors.New("the container was made with --no-pivot, which criu can't bring back")
 	}

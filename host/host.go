@@ -24,6 +24,8 @@ type Host struct {
 	CgroupBase string
 	// Systemd is nil where no unit is to be made.
 	Systemd *Systemd
+	// Landlock is the version of Landlock that the kernel has, 0 for none.
+	Landlock int
 }
 
 // Probe looks at this machine.
@@ -32,7 +34,7 @@ func Probe() (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup hierarchies: %w", err)
 	}
-	h := &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: inUserNS(), Cgroups: groups, Layout: groups.Layout()}
+	h := &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: inUserNS(), Cgroups: groups, Layout: groups.Layout(), Landlock: landlockABI()}
 	if h.UID != 0 {
 		base, err := groups.Base()
 		if err != nil {

@@ -75,6 +75,9 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		problems = append(problems, more...)
 		process.PreserveFDs = o.PreserveFDs
 		problems = append(problems, processExtras(&process, linux)...)
+		landlock, more := landlockOf(s.Annotations, h.Landlock)
+		process.Landlock = landlock
+		problems = append(problems, more...)
 		p.Process = process
 		if process.Seccomp != nil {
 			for _, u := range process.Seccomp.Filter.Unknown {

@@ -126,6 +126,7 @@ type Process struct {
 	MemoryPolicy    *MemoryPolicy
 	Personality     *uint64
 	Seccomp         *Seccomp
+	Landlock        *Landlock
 
 	// PreserveFDs is how many descriptors from 3 on reach the process.
 	PreserveFDs int

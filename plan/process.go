@@ -217,4 +217,5 @@ func (p *Process) Inherit(container *Process) {
 	p.Seccomp = container.Seccomp
 	p.MemoryPolicy = container.MemoryPolicy
 	p.Personality = container.Personality
+	p.Landlock = container.Landlock
 }

@@ -357,6 +357,7 @@ func (p *Process) steps() []Step {
 	if p.Seccomp != nil {
 		steps = append(steps, Step{"seccomp filter of " + strconv.Itoa(len(p.Seccomp.Filter.Program)) + " instructions", "/linux/seccomp"})
 	}
+	steps = append(steps, p.Landlock.steps()...)
 	steps = append(steps, Step{"working directory " + p.Cwd, p.At + "/cwd"})
 	quoted := make([]string, len(p.Args))
 	for i, a := range p.Args {

@@ -74,6 +74,7 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 	u := &Unit{Place: place, Systemd: s, Description: UnitDescription(o.ID)}
 	p.Cgroup.Unit, p.Cgroup.At = u, at
 	p.Cgroup.Path = path.Join(s.Root, below)
+	p.Cgroup.Delegate = p.delegates(h)
 	u.Properties = ledger.Accounting(layout)
 	problems := p.planSubgroup(place)
 	problems = append(problems, p.planUnitLimits(linux.Resources, layout)...)
