@@ -101,7 +101,13 @@ func (m *maker) startUnit() error {
 		if err != nil {
 			return blame(c.At, err)
 		}
+		if user := hostID(m.plan.Process.UID, m.plan.IDs.UID); c.Delegate && int(user) != m.host.UID {
+			err = inner.Delegate(int(user))
+		}
 		inner.Close()
+		if err != nil {
+			return blame(c.At, err)
+		}
 	}
 	return m.limitGroup(g)
 }

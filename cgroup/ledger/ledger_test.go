@@ -277,7 +277,7 @@ func TestBlockIO(t *testing.T) {
 	both2 := v2
 	both2.Files = without()
 	runTranslate(t, []translateCase{
-		{"v1 weight", v1, Options{}, `{"blockIO":{"weight":500,"leafWeight":300}}`, []string{"blkio.weight=500", "blkio.leaf_weight=300"}},
+		{"v1 weight", v1, Options{}, `{"blockIO":{"weight":500,"leafWeight":300}}`, []string{"blkio.bfq.weight=500", "blkio.leaf_weight=300"}},
 		{"v1 weight of BFQ", bfq1, Options{}, `{"blockIO":{"weight":500}}`, []string{"blkio.bfq.weight=500"}},
 		{"v1 leaf weight gone", bfq1, Options{}, `{"blockIO":{"leafWeight":500}}`, []string{"error: /blockIO/leafWeight: this kernel has no blkio.leaf_weight"}},
 		{"v2 weight", v2, Options{}, `{"blockIO":{"weight":1000}}`, []string{"io.weight=default 10000", "optional io.bfq.weight=default 1000"}},
@@ -291,7 +291,7 @@ func TestBlockIO(t *testing.T) {
 		{"v2 leaf weight", v2, Options{}, `{"blockIO":{"leafWeight":10}}`,
 			[]string{"error: /blockIO/leafWeight: cgroup v2 has no file for it: no process competes with a child cgroup there"}},
 		{"v1 device weights", v1, Options{}, `{"blockIO":{"weightDevice":[{"major":8,"minor":0,"weight":500,"leafWeight":300},{"major":8,"minor":16,"weight":10}]}}`,
-			[]string{"blkio.weight_device=8:0 500", "blkio.leaf_weight_device=8:0 300", "blkio.weight_device=8:16 10"}},
+			[]string{"blkio.bfq.weight_device=8:0 500", "blkio.leaf_weight_device=8:0 300", "blkio.bfq.weight_device=8:16 10"}},
 		{"v2 device weights", both2, Options{}, `{"blockIO":{"weightDevice":[{"major":8,"minor":0,"weight":1000}]}}`,
 			[]string{"io.weight=8:0 10000", "io.bfq.weight=8:0 1000"}},
 		{"device weight empty", v1, Options{}, `{"blockIO":{"weightDevice":[{"major":8,"minor":0}]}}`,

@@ -13,7 +13,7 @@ func TestProperties(t *testing.T) {
 		{"v1", v1, Options{}, `{"memory":{"limit":100,"reservation":50,"swap":200},"cpu":{"shares":512,"cpus":"0-1","mems":"0"},"pids":{"limit":0},"blockIO":{"weight":500}}`,
 			[]string{"MemoryLimit=100", "CPUShares=512", "AllowedCPUs=0x03 (0-1)", "AllowedMemoryNodes=0x01 (0)", "TasksMax=1", "BlockIOWeight=500",
 				"memory.limit_in_bytes=100", "memory.memsw.limit_in_bytes=200", "memory.soft_limit_in_bytes=50",
-				"cpuset.cpus=0-1", "cpuset.mems=0"}},
+				"cpuset.cpus=0-1", "cpuset.mems=0", "blkio.bfq.weight=500"}},
 		{"v2", v2, Options{}, `{"memory":{"limit":100,"reservation":50,"swap":200},"cpu":{"shares":1024,"quota":50000,"period":100000,"cpus":"8","mems":"0"},"pids":{"limit":-1}}`,
 			[]string{"MemoryMax=100", "MemorySwapMax=100", "MemoryLow=50", "CPUWeight=100", "CPUQuotaPerSecUSec=500000", "CPUQuotaPeriodUSec=100000",
 				"AllowedCPUs=0x0001 (8)", "AllowedMemoryNodes=0x01 (0)", "TasksMax=infinity"}},

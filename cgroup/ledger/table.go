@@ -157,7 +157,8 @@ var fields = []Entry{
 	},
 	{
 		Field: "/blockIO/weight", Meaning: "10 to 1000; 0 leaves it as it is",
-		V1: Place{Controller: "blkio", Files: []string{"blkio.weight", "blkio.bfq.weight"},
+		// systemd takes the weight for one of 1 to 10000 where the file is BFQ's.
+		V1: Place{Controller: "blkio", Files: []string{"blkio.bfq.weight", "blkio.weight"}, WithFile: true,
 			Properties: []UnitProperty{{"BlockIOWeight", 208}}},
 		V2: Place{Controller: "io", Files: []string{"io.weight", "io.bfq.weight"},
 			Properties: []UnitProperty{{"IOWeight", 230}},
@@ -170,7 +171,7 @@ var fields = []Entry{
 	},
 	{
 		Field: "/blockIO/weightDevice/*/weight", Meaning: "10 to 1000 for one device",
-		V1: Place{Controller: "blkio", Files: []string{"blkio.weight_device", "blkio.bfq.weight_device"}},
+		V1: Place{Controller: "blkio", Files: []string{"blkio.bfq.weight_device", "blkio.weight_device"}},
 		V2: Place{Controller: "io", Files: []string{"io.weight", "io.bfq.weight"},
 			Properties: []UnitProperty{{"IODeviceWeight", 230}},
 			Conversion: "io.weight: 1+(weight-10)*9999/990, clamped to 10 and 1000; io.bfq.weight: as it is"},
