@@ -272,8 +272,8 @@ func (e *Refusal) Error() string {
 	}
 	if said, ok := errorLine(e.Message); ok {
 		text += ": " + said
-	} else if e.Message != "" {
-		text += ": " + e.Message
+	} else if said := strings.TrimSpace(e.Message); said != "" && !strings.Contains(said, "FAILED.") {
+		text += ": " + said
 	}
 	if e.Output != "" {
 		text += " (it said: " + e.Output + ")"

@@ -83,6 +83,7 @@ func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 		return nil, spec.Errors(problems)
 	}
 	process.Inherit(&p.Process)
+	process.SetAffinity(o.Process.ExecCPUAffinity)
 	process.PreserveFDs = len(o.Preserve)
 	e := &execer{Container: c, o: o, plan: p, process: process}
 	return e.run()
@@ -115,7 +116,7 @@ func (e *execer) run() (*launch.Child, error) {
 	if group != nil {
 		defer group.Close()
 	}
-	child, err := e.spawn.Start()
+	child, err := e.start()
 	if err != nil {
 		return nil, err
 	}

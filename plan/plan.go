@@ -122,6 +122,9 @@ type Process struct {
 	SELinux         string
 	Scheduler       *Scheduler
 	IOPriority      *int // as ioprio_set(2) takes it
+	// InitialAffinity are the CPUs to run on before the process is in its cgroup,
+	// Affinity those afterwards, as bit masks; empty leaves it to the kernel.
+	InitialAffinity []uint64
 	Affinity        []uint64
 	MemoryPolicy    *MemoryPolicy
 	Personality     *uint64

@@ -1,0 +1,18 @@
+package plan
+
+import specs "github.com/opencontainers/runtime-spec/specs-go"
+
+// SetAffinity takes over on which CPUs a process runs that is added by exec. It
+// is not for the container's first process (config.md, execCPUAffinity). The
+// lists have passed spec.CheckProcess.
+func (p *Process) SetAffinity(in *specs.CPUAffinity) {
+	if in == nil {
+		return
+	}
+	if in.Initial != "" {
+		p.InitialAffinity, _ = Mask(in.Initial)
+	}
+	if in.Final != "" {
+		p.Affinity, _ = Mask(in.Final)
+	}
+}

@@ -1,0 +1,79 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// cpus are the CPUs that this process may run on.
+func cpus(t *testing.T, least int) []int {
+	t.Helper()
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	var list []int
+	for n := range 1024 {
+		if set.IsSet(n) {
+			list = append(list, n)
+		}
+	}
+	if len(list) < least {
+		harness.Skip(t, "needs %d CPUs", least)
+	}
+	return list
+}
+
+func execWithAffinity(t *testing.T, b *harness.Box, c *harness.Container, affinity *specs.CPUAffinity) []int {
+	t.Helper()
+	process := *c.Spec.Process
+	process.Args = []string{"/inside", "look"}
+	process.ExecCPUAffinity = affinity
+	data, err := json.Marshal(process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := b.WriteFile("process.json", string(data), 0o644)
+	return harness.ParseView(t, c.Exec([]string{"--process", file}).OK(t).Stdout).CPUs
+}
+
+func TestExecCPUAffinity(t *testing.T) {
+	list := cpus(t, 2)
+	b := harness.New(t)
+	c := b.Container("/inside", "hang")
+	// It is not for the container's first process.
+	c.Spec.Process.ExecCPUAffinity = &specs.CPUAffinity{Initial: fmt.Sprint(list[0]), Final: fmt.Sprint(list[0])}
+	c.RunDetached()
+	var first unix.CPUSet
+	if err := unix.SchedGetaffinity(c.PID, &first); err != nil {
+		t.Fatal(err)
+	}
+	if first.Count() != len(list) {
+		t.Errorf("the first process runs on %d CPUs, want all %d", first.Count(), len(list))
+	}
+	for _, want := range list[:2] {
+		if got := execWithAffinity(t, b, c, &specs.CPUAffinity{Final: fmt.Sprint(want)}); !slices.Equal(got, []int{want}) {
+			t.Errorf("final %d: runs on %v", want, got)
+		}
+	}
+	if got := execWithAffinity(t, b, c, &specs.CPUAffinity{Initial: fmt.Sprint(list[0]), Final: fmt.Sprintf("%d,%d", list[0], list[1])}); !slices.Equal(got, list[:2]) {
+		t.Errorf("initial one, final two: runs on %v, want %v", got, list[:2])
+	}
+	// Without a final one the affinity is not touched once the process has moved.
+	if got := execWithAffinity(t, b, c, &specs.CPUAffinity{Initial: fmt.Sprint(list[1])}); !slices.Equal(got, list[1:2]) && !slices.Equal(got, list) {
+		t.Errorf("initial %d alone: runs on %v", list[1], got)
+	}
+	if got := execWithAffinity(t, b, c, nil); !slices.Equal(got, list) {
+		t.Errorf("without affinity: runs on %v, want %v", got, list)
+	}
+	file := b.WriteFile("bad.json", `{"args":["/bin/true"],"cwd":"/","execCPUAffinity":{"initial":"1000"}}`, 0o644)
+	c.Exec([]string{"--process", file}).FailsWith(t, 255, "execCPUAffinity/initial")
+	c.Delete("--force")
+}
