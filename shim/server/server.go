@@ -85,7 +85,7 @@ func Run(a *bootstrap.Args, config Config) error {
 		Engine: engines.get, Cgroup: openCgroup, Log: logger.warn, Shutdown: leave,
 	})
 	service.Register(server)
-	idle := time.AfterFunc(idlePause, giveBack)
+	idle := time.AfterFunc(idlePause, debug.FreeOSMemory)
 	server.OnCall(func() { idle.Reset(idlePause) })
 	handleSignals(logger, leave)
 
@@ -134,11 +134,4 @@ func (c *engineCache) get(o *options.Options) (engine.Engine, error) {
 		c.engines[*o] = e
 	}
 	return e, err
-}
-
-// giveBack returns unused memory to the system. The first collection only marks
-// the buffers of a sync.Pool as unused, and the second frees them.
-func giveBack() {
-	runtime.GC()
-	debug.FreeOSMemory()
 }
