@@ -24,6 +24,9 @@ type CreateOptions struct {
 	PidFile      string
 	NoPivot      bool
 	NoNewKeyring bool
+	// NotifySocket is systemd's socket that is to hear when the process is ready:
+	// see Notifier.
+	NotifySocket string
 	// Attached containers are not started by Start: they are let go by the
 	// Created that Create returns.
 	Attached bool
@@ -185,6 +188,9 @@ func (m *maker) intend(config []byte) error {
 
 func (m *maker) make(config []byte) (*Created, error) {
 	if err := m.intend(config); err != nil {
+		return nil, err
+	}
+	if err := m.notifies(); err != nil {
 		return nil, err
 	}
 	if err := m.prepare(); err != nil {

@@ -276,6 +276,8 @@ func (c *Container) Close() {
 
 // removeFolder removes the container's folder; the id is free from then on.
 func (c *Container) removeFolder() {
+	_ = unix.Unlinkat(c.dir, notifyDir+"/"+notifySocket, 0)
+	_ = unix.Unlinkat(c.dir, notifyDir, unix.AT_REMOVEDIR)
 	for _, name := range [...]string{gateFile, configFile, recordFile, "." + recordFile + ".new", "." + configFile + ".new", lockFile} {
 		_ = unix.Unlinkat(c.dir, name, 0)
 	}

@@ -76,6 +76,7 @@ func (o *makeOptions) options() (*container.CreateOptions, error) {
 			ConsoleSocket: o.consoleSocket, PidfdSocket: o.pidfdSocket,
 		},
 		NoPivot: o.noPivot, NoNewKeyring: o.noNewKeyring,
+		NotifySocket: os.Getenv("NOTIFY_SOCKET"),
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -12,7 +13,16 @@ import (
 )
 
 func (p *program) startCommand() *cli.Command {
-	return p.simple("start", "Execute the program of a created container.", (*container.Container).Start)
+	return p.simple("start", "Execute the program of a created container.", func(c *container.Container) error {
+		notifier, err := c.Notifier(os.Getenv("NOTIFY_SOCKET"))
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			return err
+		}
+		return passReady(notifier)
+	})
 }
 
 func (p *program) pauseCommand() *cli.Command {

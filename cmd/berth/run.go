@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime/debug"
 
+	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
 )
 
@@ -57,12 +58,23 @@ func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
 	if front != nil {
 		<-front.ready
 	}
-	if err := created.Go(); err != nil {
+	notifier, err := created.Notifier(options.NotifySocket)
+	if err == nil {
+		err = created.Go()
+	}
+	if err != nil {
 		created.Abandon()
 		return &exitStatus{code: 1, err: err}
 	}
 	if detach {
-		return nil
+		return passReady(notifier)
+	}
+	if notifier != nil {
+		go func() {
+			if err := notifier.Pass(false); err != nil {
+				p.log.Warn(err.Error())
+			}
+		}()
 	}
 	status, err := front.wait(created.Process())
 	front.close()
@@ -76,4 +88,14 @@ func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
 		return &exitStatus{code: code}
 	}
 	return nil
+}
+
+// passReady waits until the process has said that it is ready, where systemd
+// waits for that.
+func passReady(n *container.Notifier) error {
+	if n == nil {
+		return nil
+	}
+	defer n.Close()
+	return n.Pass(true)
 }

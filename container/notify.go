@@ -1,0 +1,167 @@
+package container
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strconv"
+
+	"github.com/berth-runtime/berth/plan"
+	"golang.org/x/sys/unix"
+)
+
+// A container can be a unit with Type=notify (sd_notify(3)): its process is given
+// a socket of ours, below a folder that is mounted into it, and what it says of
+// itself goes on to the one that we were given. Its own words on its pid and on
+// descriptors do not: they mean something else out here.
+const (
+	notifyDir    = "notify"
+	notifySocket = "socket"
+	// notifyInside is where systemd's container interface wants it.
+	notifyInside = "/run/host/notify"
+)
+
+// notifies makes the folder and lets the plan mount it.
+func (m *maker) notifies() error {
+	if m.o.NotifySocket == "" {
+		return nil
+	}
+	if err := unix.Mkdirat(m.dir, notifyDir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of the notify socket: %w", err)
+	}
+	m.plan.Mounts = append(m.plan.Mounts, plan.Mount{
+		Destination: notifyInside, Source: path.Join(m.runtime.Root, m.ID, notifyDir), Bind: true,
+		Set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC,
+	})
+	m.plan.Process.Env = append(m.plan.Process.Env, "NOTIFY_SOCKET="+notifyInside+"/"+notifySocket)
+	return nil
+}
+
+// A Notifier passes on what a container's process says of its state.
+type Notifier struct {
+	from, to int
+	address  unix.Sockaddr
+	pid      int
+	pidfd    int
+}
+
+// Notifier begins to listen to the process of a container that was made with a
+// NotifySocket; it is nil for others. It comes before the start, since a
+// datagram to a socket that is not bound is lost.
+func (c *Container) Notifier(socket string) (*Notifier, error) {
+	var st unix.Stat_t
+	if socket == "" || unix.Fstatat(c.dir, notifyDir, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return nil, nil
+	}
+	n := &Notifier{from: -1, to: -1, pidfd: -1, pid: c.Pid, address: &unix.SockaddrUnix{Name: socket}}
+	if err := n.listen(c); err != nil {
+		n.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *Notifier) listen(c *Container) (err error) {
+	if n.pidfd, err = c.pidfd(); err != nil {
+		return err
+	}
+	if n.from, err = unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("make the notify socket: %w", err)
+	}
+	inside := notifyDir + "/" + notifySocket
+	_ = unix.Unlinkat(c.dir, inside, 0)
+	if err := unix.Bind(n.from, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(c.dir) + "/" + inside}); err != nil {
+		return fmt.Errorf("bind the notify socket: %w", err)
+	}
+	// The process may have any uid; whoever can reach the folder is in the container.
+	if err := unix.Fchmodat(c.dir, inside, 0o666, 0); err != nil {
+		return fmt.Errorf("open the notify socket to the container: %w", err)
+	}
+	if n.to, err = unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("make a socket for NOTIFY_SOCKET: %w", err)
+	}
+	return nil
+}
+
+// Close gives the descriptors back, after a Pass that has ended.
+func (n *Notifier) Close() {
+	for _, fd := range []int{n.from, n.to, n.pidfd} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// Pass passes messages on until the process has ended or, with ready, until it
+// has said that it is ready.
+func (n *Notifier) Pass(ready bool) error {
+	buf, control := make([]byte, 8192), make([]byte, 4096)
+	for {
+		fds := []unix.PollFd{{Fd: int32(n.from), Events: unix.POLLIN}, {Fd: int32(n.pidfd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, -1); err == unix.EINTR {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("wait for the container to be ready: %w", err)
+		}
+		if fds[0].Revents&unix.POLLIN == 0 {
+			return nil
+		}
+		size, oobn, _, _, err := unix.Recvmsg(n.from, buf, control, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+		if err != nil {
+			if err == unix.EINTR || err == unix.EAGAIN {
+				continue
+			}
+			return fmt.Errorf("read the notify socket: %w", err)
+		}
+		closeRights(control[:oobn])
+		message, isReady := n.translate(buf[:size])
+		if len(message) > 0 {
+			if err := unix.Sendto(n.to, message, unix.MSG_NOSIGNAL, n.address); err != nil {
+				return fmt.Errorf("pass a message on to NOTIFY_SOCKET: %w", err)
+			}
+		}
+		if isReady && ready {
+			return nil
+		}
+	}
+}
+
+// closeRights closes what came with a message: descriptors to be stored, and the
+// one of a barrier, whose closing says that the message has been dealt with.
+func closeRights(control []byte) {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return
+	}
+	for i := range messages {
+		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			for _, fd := range fds {
+				unix.Close(fd)
+			}
+		}
+	}
+}
+
+// translate keeps the lines that mean outside what they mean inside, and adds
+// the pid by which the host knows the process when it is ready.
+func (n *Notifier) translate(message []byte) (out []byte, ready bool) {
+	for line := range bytes.Lines(message) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		name, value, ok := bytes.Cut(line, []byte("="))
+		if !ok {
+			continue
+		}
+		switch string(name) {
+		case "READY", "RELOADING", "STOPPING", "STATUS", "ERRNO", "BUSERROR", "EXIT_STATUS", "WATCHDOG", "WATCHDOG_USEC",
+			"EXTEND_TIMEOUT_USEC", "MONOTONIC_USEC":
+		default:
+			continue
+		}
+		out = append(append(out, line...), '\n')
+		if string(name) == "READY" && string(value) == "1" {
+			ready = true
+			out = append(strconv.AppendInt(append(out, "MAINPID="...), int64(n.pid), 10), '\n')
+		}
+	}
+	return out, ready
+}
