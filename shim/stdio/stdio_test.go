@@ -1,0 +1,373 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/reaper"
+)
+
+var startReaper = sync.OnceValues(reaper.Start)
+
+func theReaper(t *testing.T) *reaper.Reaper {
+	t.Helper()
+	r, err := startReaper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// open opens stdio and checks at the end that every descriptor is closed again.
+func open(t *testing.T, c Config) (*IO, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return Open(ctx, c, theReaper(t), func(s string) { t.Log(s) })
+}
+
+func mustOpen(t *testing.T, c Config) *IO {
+	t.Helper()
+	s, err := open(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// run starts a shell script with the streams of s, as an engine would.
+func run(t *testing.T, s *IO, script string) *reaper.Child {
+	t.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	var files []uintptr
+	for _, f := range []*os.File{s.Child().In, s.Child().Out, s.Child().Err} {
+		if f == nil {
+			f = null
+		}
+		files = append(files, f.Fd())
+	}
+	c, err := theReaper(t).Start("/bin/sh", []string{"sh", "-c", script}, &syscall.ProcAttr{Env: os.Environ(), Files: files}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Started(nil)
+	return c
+}
+
+func fifo(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// reader reads a FIFO to its end.
+func reader(t *testing.T, path string) <-chan string {
+	t.Helper()
+	got := make(chan string, 1)
+	go func() {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- string(b)
+	}()
+	return got
+}
+
+func TestLastBytesOfAFastProcess(t *testing.T) {
+	want := strings.Repeat("0123456789", 10000) // more than a pipe holds
+	for range 20 {
+		path := fifo(t, "out")
+		got := reader(t, path)
+		s := mustOpen(t, Config{Stdout: path})
+		run(t, s, `i=0; while [ $i -lt 10 ]; do printf %s "`+want[:10000]+`"; i=$((i+1)); done`).Wait()
+		s.Drain()
+		s.Close()
+		if out := <-got; out != want {
+			t.Fatalf("%d bytes of %d", len(out), len(want))
+		}
+	}
+}
+
+// The client opens its end only after the shim has begun to open its own.
+func TestLateReader(t *testing.T) {
+	path := fifo(t, "out")
+	got := make(chan (<-chan string), 1)
+	time.AfterFunc(50*time.Millisecond, func() { got <- reader(t, path) })
+	s := mustOpen(t, Config{Stdout: path})
+	run(t, s, "echo late").Wait()
+	s.Drain()
+	if out := <-<-got; out != "late\n" {
+		t.Fatalf("got %q", out)
+	}
+}
+
+func TestNoReaderEverIsAnError(t *testing.T) {
+	path := fifo(t, "out")
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Open(ctx, Config{Stdout: path}, theReaper(t), func(string) {}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+}
+
+// A reader that does not read holds up its own stream, and no drain for ever.
+func TestStuckReaderBlocksNobodyElse(t *testing.T) {
+	stuck, path := fifo(t, "stuck"), fifo(t, "out")
+	hold, err := os.OpenFile(stuck, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Close()
+	read, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	s := mustOpen(t, Config{Stdout: path, Stderr: stuck})
+	c := run(t, s, "(head -c 300000 /dev/zero >&2) & echo free; wait")
+	buf := make([]byte, 100)
+	if n, err := read.Read(buf); err != nil || string(buf[:n]) != "free\n" {
+		t.Fatalf("got %q, %v", buf[:n], err)
+	}
+	if err := c.Signal(unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	c.Wait()
+	s.Drain() // or the test times out
+}
+
+// A client that goes away, and one that comes back, as over a restart.
+func TestReaderThatVanishesAndComesBack(t *testing.T) {
+	path := fifo(t, "out")
+	first := make(chan *os.File)
+	go func() {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Error(err)
+		}
+		first <- f
+	}()
+	s := mustOpen(t, Config{Stdin: fifo(t, "in"), Stdout: path})
+	in, err := os.OpenFile(s.config.Stdin, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := run(t, s, "echo one; read x; echo two; read x; echo three")
+	f := <-first
+	buf := make([]byte, 100)
+	n, err := f.Read(buf)
+	if err != nil || string(buf[:n]) != "one\n" {
+		t.Fatalf("%q, %v", buf[:n], err)
+	}
+	f.Close()
+	io.WriteString(in, "x\n")
+	again := reader(t, path)
+	io.WriteString(in, "x\n")
+	if e := c.Wait(); e.Status != 0 {
+		t.Fatalf("status %d", e.Status)
+	}
+	s.Drain()
+	if out := <-again; out != "two\nthree\n" {
+		t.Fatalf("got %q", out)
+	}
+	in.Close()
+}
+
+func TestStdinEndsWithCloseStdin(t *testing.T) {
+	in, out := fifo(t, "in"), fifo(t, "out")
+	got := reader(t, out)
+	s := mustOpen(t, Config{Stdin: in, Stdout: out})
+	w, err := os.OpenFile(in, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := run(t, s, "cat; echo end")
+	io.WriteString(w, "input\n")
+	s.CloseStdin() // the client's own end is still open
+	io.WriteString(w, "more\n")
+	w.Close()
+	c.Wait()
+	s.Drain()
+	if text := <-got; text != "input\nmore\nend\n" {
+		t.Fatalf("got %q", text)
+	}
+}
+
+func TestSameFIFOForBothKeepsTheOrder(t *testing.T) {
+	out := fifo(t, "out")
+	got := reader(t, out)
+	s := mustOpen(t, Config{Stdout: out, Stderr: out})
+	run(t, s, "for i in 1 2 3 4; do echo o$i; echo e$i >&2; done").Wait()
+	s.Drain()
+	if text := <-got; text != "o1\ne1\no2\ne2\no3\ne3\no4\ne4\n" {
+		t.Fatalf("got %q", text)
+	}
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new/folder/a b")
+	uri := "file://" + strings.ReplaceAll(path, " ", "%20")
+	for range 2 { // appended to
+		s := mustOpen(t, Config{Stdout: uri, Stderr: uri})
+		run(t, s, "echo out; echo err >&2").Wait()
+		s.Drain()
+		s.Close()
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "out\nerr\nout\nerr\n" {
+		t.Fatalf("%q, %v", b, err)
+	}
+}
+
+// A disk that is full costs the output and nothing else.
+func TestFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("a small file system needs root")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
+		t.Skipf("cannot mount a tmpfs: %v", err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	s := mustOpen(t, Config{Stdout: "file://" + dir + "/log"})
+	if e := run(t, s, "head -c 500000 /dev/zero; exit 6").Wait(); e.Status != 6 {
+		t.Fatalf("status %d", e.Status)
+	}
+	s.Drain()
+}
+
+func TestLoggingProgram(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "logger")
+	script := func(ready string) {
+		t.Helper()
+		text := "#!/bin/sh\nexec >" + dir + "/log\nprintf '%s|' \"$CONTAINER_ID\" \"$CONTAINER_NAMESPACE\" \"$@\"\n" +
+			"env | grep -v -E '^(PWD|SHLVL|_|CONTAINER)' | tr -d '\\n'\n" + ready + "\ncat <&3; cat <&4\n"
+		if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		uri, ready string
+		works      bool
+	}{
+		"closes":             {"binary://" + program + "?a=1&b=x+y&c=%2F", "exec 5>&-", true},
+		"writes":             {"binary://" + program + "?a=1&b=x+y&c=%2F", "printf . >&5; exec 5>&-", true},
+		"version 2, writes":  {"binary-v2://" + program + "?a=1&b=x+y&c=%2F", "printf . >&5", true},
+		"version 2, closes":  {"binary-v2://" + program, "exec 5>&-", false},
+		"ends before":        {"binary-v2://" + program, "exit 1", false},
+		"is not there":       {"binary:///nonexistent/berth-logger", "", false},
+		"is not executable":  {"binary:///etc/passwd", "", false},
+		"is no logger's URI": {"binary://relative", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script(tc.ready)
+			s, err := open(t, Config{ID: "id", Namespace: "ns", Stdout: tc.uri})
+			if !tc.works {
+				if err == nil {
+					s.Close()
+					t.Fatal("opened")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(t, s, "echo out; echo err >&2").Wait()
+			s.Drain()
+			s.Close()
+			<-s.logger.process.Done() // by itself, at the end of its input
+			got, err := os.ReadFile(dir + "/log")
+			if want := "id|ns|a|1|b|x y|c|/|out\nerr\n"; err != nil || string(got) != want {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	for uri, want := range map[string]string{
+		"/run/fifo":            "fifo /run/fifo []",
+		"fifo:///run/f":        "fifo /run/f []",
+		"file:///a%20b%C3%A9":  "file /a bé []",
+		"binary:///b?x=1&y":    "binary /b [[x 1] [y ]]",
+		"binary-v2:///b?z=%3D": "binary-v2 /b [[z =]]",
+		"file:///a+b":          "file /a+b []",
+	} {
+		p, err := parse(uri)
+		if got := fmt.Sprint(p.scheme, " ", p.path, " ", p.query); err != nil || got != want {
+			t.Errorf("%s: %s, %v", uri, got, err)
+		}
+	}
+	for _, uri := range []string{"http://x", "file://relative", "file:///%zz", "file:///%2", "binary://?x"} {
+		if _, err := parse(uri); err == nil {
+			t.Errorf("%s was taken", uri)
+		}
+	}
+}
+
+// Nothing stays open, whether or not a process came.
+func TestDescriptorsAreClosed(t *testing.T) {
+	count := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	use := func(start bool) {
+		out, errs := fifo(t, "out"), fifo(t, "err")
+		o, e := reader(t, out), reader(t, errs)
+		s, err := open(t, Config{Stdin: fifo(t, "in"), Stdout: out, Stderr: errs, UID: os.Getuid(), GID: os.Getgid()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if start {
+			run(t, s, "echo x").Wait()
+			s.Drain()
+		}
+		s.Close()
+		<-o
+		<-e
+	}
+	use(true)
+	before := count()
+	for i := range 10 {
+		use(i%2 == 0)
+	}
+	for end := time.Now().Add(5 * time.Second); count() > before; {
+		if time.Now().After(end) {
+			t.Fatalf("%d descriptors became %d", before, count())
+		}
+		time.Sleep(time.Millisecond) // the copies end by themselves
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("binary:///b?x=%20&y=+")
+	f.Fuzz(func(t *testing.T, uri string) {
+		p, err := parse(uri)
+		if err == nil && p.scheme != schemeFIFO && !strings.HasPrefix(p.path, "/") {
+			t.Fatalf("%q: %+v", uri, p)
+		}
+	})
+}
