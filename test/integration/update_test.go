@@ -51,11 +51,25 @@ func TestUpdateMemory(t *testing.T) {
 	// Options may stand in front of the id too, and raising works as lowering does.
 	c.Command("update", []string{"--memory=128M"}).Run().OK(t)
 	memory("134217728")
-	update(c, "--memory-reservation", "8m").OK(t)
-	holds(t, c, "memory", "memory.soft_limit_in_bytes", "memory.low", "8388608", "8388608")
-	memory("134217728")
 	update(c, "--memory", "-1").OK(t)
 	holds(t, c, "memory", "memory.limit_in_bytes", "memory.max", "9223372036854771712", "max")
+}
+
+func TestUpdateMemoryReservation(t *testing.T) {
+	b := harness.New(t)
+	h := harness.Controller(t, "memory")
+	c := limited(b, specs.LinuxResources{Memory: &specs.LinuxMemory{Limit: ptr(int64(64 << 20))}})
+	if file := filepath.Join(h.Dir, c.Spec.Linux.CgroupsPath, "memory.soft_limit_in_bytes"); !h.Unified {
+		if err := os.WriteFile(file, []byte("4194304"), 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.CgroupFile("memory", "memory.soft_limit_in_bytes", ""); got != "4194304" {
+			harness.Skip(t, "needs soft limits of memory, which kernels without them in cgroup v1 take and forget")
+		}
+	}
+	update(c, "--memory-reservation", "8m").OK(t)
+	holds(t, c, "memory", "memory.soft_limit_in_bytes", "memory.low", "8388608", "8388608")
+	holds(t, c, "memory", "memory.limit_in_bytes", "memory.max", "67108864", "67108864")
 }
 
 // Memory and swap limit each other on cgroup v1, so that one order of the writes or the other is refused.
