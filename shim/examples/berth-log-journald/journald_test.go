@@ -35,6 +35,9 @@ func fakeJournal(t *testing.T) (path string, next func() string) {
 		t.Helper()
 		buf, control := make([]byte, 1<<20), make([]byte, 64)
 		n, oob, _, _, err := unix.Recvmsg(fd, buf, control, unix.MSG_CMSG_CLOEXEC)
+		for err == unix.EINTR {
+			n, oob, _, _, err = unix.Recvmsg(fd, buf, control, unix.MSG_CMSG_CLOEXEC)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
