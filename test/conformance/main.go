@@ -1,0 +1,68 @@
+// Command conformance prints docs/spec-conformance.md: what the runtime
+// specification demands, each with the tests that cover it.
+//
+// The demands are the table in table.txt, in our own words. The tests are looked
+// for in the tree: one that is listed and is not there is an error, so that no
+// page can claim a test that somebody has removed or renamed. It reads the tree
+// that it is run in, and changes nothing.
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+)
+
+//go:embed table.txt
+var table string
+
+func main() {
+	rows, err := parse(table)
+	if err == nil {
+		var there tests
+		if there, err = findTests("."); err == nil {
+			err = check(rows, there)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(1)
+	}
+	write(os.Stdout, rows)
+}
+
+// write writes the page.
+func write(w io.Writer, rows []row) {
+	covered := 0
+	for _, r := range rows {
+		if len(r.tests) > 0 {
+			covered++
+		}
+	}
+	fmt.Fprintf(w, `# Conformance
+
+What [the OCI runtime specification](https://github.com/opencontainers/runtime-spec) 1.3 demands of a runtime on Linux, and which tests cover it.
+A test is named by its folder and function. Those of `+"`test/integration`"+` look from inside a container; they are skipped, with the reason, where the
+machine lacks what they need. %d of %d demands have a test; a dash says that there is none.
+
+This page is generated from `+"`test/conformance/table.txt`"+` by `+"`make docs`"+`.
+`, covered, len(rows))
+	document := ""
+	for _, r := range rows {
+		if r.document != document {
+			document = r.document
+			fmt.Fprintf(w, "\n## %s\n\n| section | | demand | tests |\n| --- | --- | --- | --- |\n", document)
+		}
+		tests := "–"
+		for i, t := range r.tests {
+			if i == 0 {
+				tests = ""
+			} else {
+				tests += ", "
+			}
+			tests += "`" + t + "`"
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.section, r.level, r.demand, tests)
+	}
+}
