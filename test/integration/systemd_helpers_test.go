@@ -127,3 +127,20 @@ func gone(t *testing.T, unit string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 }
+
+// eventually waits until something has come to be so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(40 * time.Second); !so(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it did not come to be that %s", what)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,71 @@
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// systemd itself boots in a container, from the host's own files, takes the cgroup tree that it is given, and ends when
+// it is told to.
+func TestSystemdAsPayload(t *testing.T) {
+	b := systemdAsRoot(t)
+	needV2(t)
+	if _, err := os.Stat("/usr/lib/systemd/systemd"); err != nil {
+		harness.Skip(t, "needs systemd in /usr/lib/systemd: %v", err)
+	}
+	c, unit := unitContainer(b, "/usr/lib/systemd/systemd", "--unit=payload.target", "--log-target=console")
+	root := c.Rootfs()
+	must(t, os.RemoveAll(root))
+	for _, dir := range []string{"usr", "etc/systemd/system", "proc", "sys", "dev", "run", "tmp", "var"} {
+		must(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
+	}
+	for _, link := range []string{"bin", "sbin", "lib", "lib64"} {
+		must(t, os.Symlink("usr/"+link, filepath.Join(root, link)))
+	}
+	for name, text := range map[string]string{
+		"etc/passwd": "root:x:0:0::/root:/bin/sh\nmessagebus:x:101:101::/:/bin/false\n", "etc/group": "root:x:0:\nmessagebus:x:101:\n",
+		"etc/machine-id": "0123456789abcdef0123456789abcdef\n", "etc/os-release": "ID=test\n",
+		// The smallest system: a service of its own, and nothing of the host's.
+		"etc/systemd/system/payload.target":  "[Unit]\nWants=payload.service\nAfter=payload.service\nDefaultDependencies=no\n",
+		"etc/systemd/system/payload.service": "[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/bin/sleep infinity\n",
+	} {
+		must(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
+	}
+	c.Spec.Mounts = append(c.Spec.Mounts,
+		specs.Mount{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"rbind", "ro"}},
+		specs.Mount{Destination: "/run", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=755"}},
+		specs.Mount{Destination: "/tmp", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev"}},
+		specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"rw", "nosuid", "noexec", "nodev"}},
+	)
+	c.Spec.Annotations = map[string]string{"run.oci.systemd.subgroup": "container"}
+	c.Spec.Process.Env = append(c.Spec.Process.Env, "container=berth")
+	c.RunDetached()
+	state := ""
+	eventually(t, "systemd is running in the container", func() bool {
+		state = strings.TrimSpace(c.Exec(nil, "/bin/systemctl", "is-system-running").Stdout)
+		return state == "running" || state == "degraded"
+	})
+	if state != "running" {
+		t.Errorf("it is %s: %s", state, c.Exec(nil, "/bin/systemctl", "list-units", "--failed", "--no-legend").Stdout)
+	}
+	inside := filepath.Join("/sys/fs/cgroup", property(t, unit, "ControlGroup"), "container")
+	if _, err := os.Stat(filepath.Join(inside, "system.slice/payload.service")); err != nil {
+		t.Error(err)
+	}
+	if got := property(t, unit, "ActiveState"); got != "active" {
+		t.Errorf("the unit is %s", got)
+	}
+	c.Kill("RTMIN+3")
+	if status := c.WaitExit(); !status.Exited() && status.Signal() != unix.SIGINT && status.Signal() != unix.SIGHUP {
+		t.Errorf("it ended with %v", status)
+	}
+	c.Delete()
+	gone(t, unit)
+}

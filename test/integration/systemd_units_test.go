@@ -1,0 +1,326 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+func TestUnitPlacement(t *testing.T) {
+	b := withSystemd(t)
+	for _, c := range []struct{ name, path, unit, slice string }{
+		{"slice, prefix and name", "berthtest-sub.slice:pre:%s", "pre-%s.scope", "berthtest-sub.slice"},
+		{"root slice", "-:pre:%s", "pre-%s.scope", "-.slice"},
+		{"no prefix", "berthtest.slice::%s", "-%s.scope", "berthtest.slice"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if os.Geteuid() != 0 && c.slice == "-.slice" && !onV2(t) {
+				harness.Skip(t, "needs cgroup v2")
+			}
+			box, _ := unitContainer(b, "/inside", "hang")
+			box.Spec.Linux.CgroupsPath = fmt.Sprintf(c.path, box.ID)
+			unit := fmt.Sprintf(c.unit, box.ID)
+			box.RunDetached()
+			out := systemctl(t, "show", "--value", "-p", "Slice", "--", unit)
+			if out != c.slice {
+				t.Errorf("slice %q, want %q", out, c.slice)
+			}
+			box.Kill("KILL").WaitExit()
+			box.Delete()
+		})
+	}
+	for _, path := range []string{"/absolute", "a/b.slice:x:y", "a:b", "--.slice:x:y", "no-suffix:x:y"} {
+		c, _ := unitContainer(b, "/bin/true")
+		c.Spec.Linux.CgroupsPath = path
+		if r := c.Run(); r.Code == 0 || !strings.Contains(r.Stderr, "/linux/cgroupsPath") {
+			t.Errorf("cgroupsPath %s: %d %s", path, r.Code, r.Stderr)
+		}
+	}
+}
+
+// A name with .slice makes a slice; the processes are in a cgroup inside of it.
+func TestUnitSlice(t *testing.T) {
+	b := systemdAsRoot(t)
+	c, _ := unitContainer(b, "/inside", "hang")
+	unit := "berthtest-" + strings.ReplaceAll(c.ID, "-", "_") + ".slice"
+	c.Spec.Linux.CgroupsPath = "::" + unit
+	c.Spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: ptr(int64(70))}
+	c.RunDetached()
+	if got := property(t, unit, "TasksMax"); got != "70" {
+		t.Errorf("TasksMax is %s", got)
+	}
+	if got := unitFile(t, unit, "pids", "pids.max", "pids.max"); got != "70" {
+		t.Errorf("pids.max is %s", got)
+	}
+	own := readFile(t, procPath(c.PID, "cgroup"))
+	if want := property(t, unit, "ControlGroup") + "/payload\n"; !strings.Contains(own, want) {
+		t.Errorf("the process is in %s, not in %s", own, want)
+	}
+	c.Exec(nil, "/bin/true").OK(t)
+	c.Kill("KILL").WaitExit()
+	c.Delete()
+	if got := property(t, unit, "ActiveState"); got == "active" {
+		t.Error("the slice is still there")
+	}
+}
+
+func TestUnitAnnotations(t *testing.T) {
+	b := withSystemd(t)
+	c, unit := unitContainer(b, "/inside", "hang")
+	c.Spec.Annotations = map[string]string{
+		"org.systemd.property.TimeoutStopUSec": "uint64 123456789",
+		"org.systemd.property.RuntimeMaxSec":   "600",
+		"org.systemd.property.CollectMode":     "'inactive-or-failed'",
+		"org.systemd.property.TasksMax":        "uint64 55",
+		"org.systemd.property.Description":     "'a name of its own'",
+	}
+	c.RunDetached()
+	for name, want := range map[string]string{
+		"TimeoutStopUSec": "2min 3.456789s", "RuntimeMaxUSec": "10min", "CollectMode": "inactive-or-failed", "TasksMax": "55",
+		"Description": "a name of its own",
+	} {
+		if got := property(t, unit, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	c.Kill("KILL").WaitExit()
+	c.Delete()
+	for text, want := range map[string]string{
+		"'unfinished": "column",                           // no gvariant text
+		"5":           "org.systemd.property.CollectMode", // of another type than systemd wants
+		"'nonsense'":  "CollectMode",
+	} {
+		c, _ := unitContainer(b, "/bin/true")
+		c.Spec.Annotations = map[string]string{"org.systemd.property.CollectMode": text}
+		if r := c.Run(); r.Code == 0 || !strings.Contains(r.Stderr, want) || !strings.Contains(r.Stderr, "org.systemd.property.CollectMode") {
+			t.Errorf("%s: %d %s", text, r.Code, r.Stderr)
+		}
+	}
+	c, _ = unitContainer(b, "/bin/true")
+	c.Spec.Annotations = map[string]string{"org.systemd.property.NoSuchThing": "true"}
+	if r := c.Run(); r.Code == 0 || !strings.Contains(r.Stderr, "org.systemd.property.NoSuchThing") {
+		t.Errorf("unknown property: %d %s", r.Code, r.Stderr)
+	}
+}
+
+// What is left of a unit is cleared away; one that lives is named in the error, and nothing happens to it.
+func TestUnitInTheWay(t *testing.T) {
+	b := withSystemd(t)
+	run := harness.NeedTool(t, "systemd-run", "systemd")
+	user := []string{}
+	if os.Geteuid() != 0 {
+		user = []string{"--user"}
+	}
+	c, unit := unitContainer(b, "/bin/true")
+	args := append(user, "--scope", "--unit="+unit, "-p", "RuntimeMaxSec=1s", "sleep", "60")
+	_ = exec.Command(run, args...).Run() // ended by systemd, which leaves a unit that failed
+	if got := property(t, unit, "ActiveState"); got != "failed" {
+		harness.Skip(t, "needs a scope that fails: this one is %s", got)
+	}
+	c.Run().OK(t)
+	gone(t, unit)
+
+	d, unit := unitContainer(b, "/inside", "hang")
+	d.RunDetached()
+	e, _ := unitContainer(b, "/bin/true")
+	e.Spec.Linux.CgroupsPath = ":berth:" + d.ID
+	if r := e.Run(); r.Code == 0 || !strings.Contains(r.Stderr, unit) || !strings.Contains(r.Stderr, "there already") {
+		t.Errorf("two containers in one unit: %d %s", r.Code, r.Stderr)
+	}
+	if got := d.State().Status; got != "running" {
+		t.Errorf("the first container is %s", got)
+	}
+}
+
+// systemd freezes the unit, and knows that it did; the rest of the engine sees it as paused.
+func TestUnitPause(t *testing.T) {
+	b := withSystemd(t)
+	if os.Geteuid() != 0 {
+		needV2(t)
+	}
+	c, unit := unitContainer(b, "/inside", "hang")
+	c.RunDetached()
+	c.Command("pause", nil).Run().OK(t)
+	if got := c.State().Status; got != "paused" {
+		t.Errorf("status %s", got)
+	}
+	if got := property(t, unit, "FreezerState"); onV2(t) && got != "frozen" {
+		t.Errorf("systemd says %s", got)
+	}
+	systemctl(t, "daemon-reload")
+	if got := c.State().Status; got != "paused" {
+		t.Errorf("status after a reload %s", got)
+	}
+	c.Command("resume", nil).Run().OK(t)
+	if got := c.State().Status; got != "running" {
+		t.Errorf("status %s", got)
+	}
+	if got := property(t, unit, "FreezerState"); got != "running" {
+		t.Errorf("systemd says %s", got)
+	}
+	c.Command("pause", nil).Run().OK(t)
+	c.Delete("--force")
+	c.WaitExit()
+	gone(t, unit)
+}
+
+func TestUnitStatsAndExec(t *testing.T) {
+	b := withSystemd(t)
+	if os.Geteuid() != 0 {
+		needV2(t)
+	}
+	c, unit := unitContainer(b, "/inside", "hang")
+	c.RunDetached()
+	path := strings.TrimSpace(property(t, unit, "ControlGroup"))
+	if !strings.Contains(readFile(t, procPath(c.PID, "cgroup")), ":"+path+"\n") {
+		t.Errorf("the process is not in %s", path)
+	}
+	c.Exec([]string{"--detach", "--pid-file", b.Path("exec.pid")}, "/inside", "hang").OK(t)
+	pid, err := strconv.Atoi(readFile(t, b.Path("exec.pid")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := readFile(t, procPath(c.PID, "cgroup")), readFile(t, procPath(pid, "cgroup")); a != b {
+		t.Errorf("the added process is in %s, the first in %s", b, a)
+	}
+	if r := c.Command("events", []string{"--stats"}).Run().OK(t); !strings.Contains(r.Stdout, `"pids":{"current":`) {
+		t.Errorf("stats: %s", r.Stdout)
+	}
+	// It is this process's child, and the pid namespace ends only when it was waited for.
+	if p, err := os.FindProcess(pid); err != nil || p.Kill() != nil {
+		t.Errorf("end the added process: %v", err)
+	} else if _, err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnitsAtOnce(t *testing.T) {
+	b := withSystemd(t)
+	const n = 50
+	containers := make([]*harness.Container, n)
+	units := make([]string, n)
+	for i := range containers {
+		containers[i], units[i] = unitContainer(b, "/inside", "hang")
+		containers[i].Write()
+	}
+	each := func(call func(c *harness.Container) *harness.Command) {
+		running := make([]*harness.Running, n)
+		for i, c := range containers {
+			running[i] = call(c).Start()
+		}
+		for i, r := range running {
+			if result := r.Wait(); result.Code != 0 {
+				t.Errorf("%d: %s", i, result.Stderr)
+			}
+		}
+	}
+	each(func(c *harness.Container) *harness.Command {
+		return c.Command("run", []string{"--detach", "--pid-file", b.Path(c.ID + ".pid")})
+	})
+	for _, c := range containers {
+		pid, err := strconv.Atoi(readFile(t, b.Path(c.ID+".pid")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.PID = pid
+	}
+	listed := systemctl(t, "list-units", "--no-legend", "--plain", "berth-"+b.Tag+"-*.scope")
+	if got := strings.Count(listed, "running"); got != n {
+		t.Errorf("%d units run:\n%s", got, listed)
+	}
+	each(func(c *harness.Container) *harness.Command { return c.Command("kill", nil, "KILL") })
+	for _, c := range containers {
+		c.WaitExit()
+	}
+	each(func(c *harness.Container) *harness.Command { return c.Command("delete", nil) })
+	for _, unit := range units {
+		gone(t, unit)
+	}
+}
+
+// Without systemd there is one clear error, and nothing is left.
+func TestNoSystemd(t *testing.T) {
+	if _, err := os.Stat("/run/systemd/system"); err == nil && os.Geteuid() == 0 {
+		harness.Skip(t, "needs a machine without systemd: root reaches it by its own socket")
+	}
+	b := harness.NewForAnyone(t)
+	b.Globals = append(b.Globals, "--systemd-cgroup")
+	c, _ := unitContainer(b, "/bin/true")
+	c.Env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent/bus", "XDG_RUNTIME_DIR=/nonexistent", "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nonexistent/bus"}
+	r := c.Run()
+	if r.Code != 1 || strings.Count(r.Stderr, "level=error") != 1 || !strings.Contains(r.Stderr, "connect to systemd") {
+		t.Errorf("%d: %s", r.Code, r.Stderr)
+	}
+}
+
+func TestMachined(t *testing.T) {
+	b := systemdAsRoot(t)
+	machinectl := harness.NeedTool(t, "machinectl", "systemd-container")
+	c, _ := unitContainer(b, "/inside", "hang")
+	c.Spec.Annotations = map[string]string{"run.berth.machined": "true"}
+	c.Spec.Process.Env = append(c.Spec.Process.Env, "container_uuid=0123456789abcdef0123456789abcdef")
+	c.RunDetached()
+	out, err := exec.Command(machinectl, "show", c.ID, "-p", "Leader", "-p", "Id", "-p", "Class", "-p", "Unit").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{fmt.Sprintf("Leader=%d", c.PID), "Id=0123456789abcdef0123456789abcdef", "Class=container", "Unit=berth-" + c.ID + ".scope"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+	c.Kill("KILL").WaitExit()
+	c.Delete()
+	if out, err := exec.Command(machinectl, "show", c.ID).CombinedOutput(); err == nil {
+		t.Errorf("machined still knows it: %s", out)
+	}
+	d, _ := unitContainer(b, "/bin/true")
+	d.Spec.Annotations = map[string]string{"run.berth.machined": "perhaps"}
+	if r := d.Run(); r.Code == 0 || !strings.Contains(r.Stderr, "/annotations/run.berth.machined") {
+		t.Errorf("%d %s", r.Code, r.Stderr)
+	}
+}
+
+// A service with Type=notify is up when the container says so, with the container's process as its own.
+func TestNotifySocket(t *testing.T) {
+	b := systemdAsRoot(t)
+	for _, detached := range []bool{false, true} {
+		t.Run(fmt.Sprintf("detached %v", detached), func(t *testing.T) {
+			c, _ := unitContainer(b, "/inside", "notify", "STATUS=almost", "READY=1\nMAINPID=1", "STATUS=well\nMAINPID=1")
+			c.Command("state", nil) // to have it deleted at the end
+			c.Write()
+			service := strings.ReplaceAll(c.ID, "-", "_") + ".service"
+			args := []string{"--service-type=notify", "--unit=" + service, "-p", "NotifyAccess=main", "-p", "TimeoutStartSec=30",
+				"-p", "KillMode=process", "--setenv=TMPDIR=" + b.Dir, "--", harness.Engine(t)}
+			args = append(append(args, b.Globals...), "run", "--bundle", c.Dir)
+			if detached {
+				args = append(args, "--detach")
+			}
+			out, err := exec.Command("systemd-run", append(args, c.ID)...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s\n%s", err, out, systemctl(t, "status", service))
+			}
+			s := c.State()
+			for name, want := range map[string]string{"ActiveState": "active", "MainPID": strconv.Itoa(s.Pid)} {
+				if got := property(t, service, name); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+			c.Kill("KILL")
+			c.Command("delete", []string{"--force"}).Run().OK(t)
+			_, _ = trySystemctl("stop", service)
+			_, _ = trySystemctl("reset-failed", service)
+			if left, _ := filepath.Glob(b.Root + "/*"); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
