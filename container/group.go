@@ -40,6 +40,7 @@ func (m *maker) makeGroup() error {
 	m.opened = g
 	m.Cgroup.Made = g.Made()
 	if err := m.group.refuseUsed(); err != nil {
+		m.group = nil // somebody else's: to undo it would kill what is there
 		return blame(c.At, err)
 	}
 	return m.limitGroup(g)
