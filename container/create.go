@@ -212,7 +212,7 @@ func (m *maker) make(config []byte) (*Created, error) {
 	if err := m.child.Answer(); err != nil {
 		return nil, err
 	}
-	m.child.Close()
+	m.child.Detach()
 	m.Release()
 	return created, nil
 }
