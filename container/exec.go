@@ -3,7 +3,9 @@ package container
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
+	"strconv"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/compile"
@@ -105,6 +107,7 @@ func (e *execer) run() (*launch.Child, error) {
 	f.LastCap = lastCap()
 	f.RootUID, f.RootGID = rootOf(e.plan.IDs.UID), rootOf(e.plan.IDs.GID)
 	f.ChownStdio = chownStdio(e.o.Stdio, &e.process, e.plan.IDs.UID)
+	f.KeepGroups = setgroupsDenied(e.Pid)
 	e.spawn.Stdio, e.spawn.Preserved = e.o.Stdio, e.o.Preserve
 	e.spawn.Gate, e.spawn.Cgroup = -1, -1
 	e.spawn.Joins, e.spawn.Root = joins.list, joins.root
@@ -117,6 +120,9 @@ func (e *execer) run() (*launch.Child, error) {
 		defer group.Close()
 	}
 	child, err := e.start()
+	if errors.Is(err, unix.EBUSY) && group != nil && len(e.o.Cgroups) == 0 {
+		child, err = e.startBesideFirst(group.Host())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +145,28 @@ func (e *execer) run() (*launch.Child, error) {
 		}
 	}
 	return child, nil
+}
+
+// setgroupsDenied reports whether the user namespace of a process keeps its
+// groups: those that an ordinary user has mapped by himself do (user_namespaces(7)).
+func setgroupsDenied(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/setgroups")
+	return err == nil && string(text) == "deny\n"
+}
+
+// startBesideFirst starts the process in the cgroup of the container's first one.
+// The container's own can hold no processes any more once something in it, such
+// as systemd, gives controllers to cgroups below it.
+func (e *execer) startBesideFirst(h *cgroup.Host) (*launch.Child, error) {
+	g, err := h.OfProcess(e.Pid, cgroup.Force())
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	if err := (&group{g}).enter(&e.spawn); err != nil {
+		return nil, err
+	}
+	return e.start()
 }
 
 // enterGroup lets the process start inside the container's cgroup, or a

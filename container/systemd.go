@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 
@@ -65,8 +66,6 @@ func awaitUnit(p *plan.Plan, h *host.Host, f *compile.Facts) {
 			// the process into.
 		case hierarchy.Version == 1:
 			f.Tasks = append(f.Tasks, place(hierarchy)+"/tasks")
-		case c.Payload != "":
-			f.Tasks = append(f.Tasks, place(hierarchy)+"/cgroup.procs")
 		}
 	}
 }
@@ -97,19 +96,41 @@ func (m *maker) startUnit() error {
 	m.group, m.opened = &group{g}, g
 	m.Cgroup.Made = g.Made()
 	if c.Payload != "" {
-		inner, err := m.host.Cgroups.Create(path.Join(c.Path, c.Payload), options...)
-		if err != nil {
-			return blame(c.At, err)
-		}
-		if user := hostID(m.plan.Process.UID, m.plan.IDs.UID); c.Delegate && int(user) != m.host.UID {
-			err = inner.Delegate(int(user))
-		}
-		inner.Close()
-		if err != nil {
+		if err := m.moveInside(options); err != nil {
 			return blame(c.At, err)
 		}
 	}
 	return m.limitGroup(g)
+}
+
+// moveInside puts the child into the cgroup inside of the unit's, and gives that
+// the unit's controllers: which takes that nobody is left in the unit's own.
+func (m *maker) moveInside(options []cgroup.Option) error {
+	c := &m.plan.Cgroup
+	at := path.Join(c.Path, c.Payload)
+	inner, err := m.host.Cgroups.Create(at, options...)
+	if err != nil {
+		return err
+	}
+	defer inner.Close()
+	if err := inner.Join(m.child.Pid); err != nil {
+		return err
+	}
+	if unified := m.host.Cgroups.Unified(); unified != nil {
+		have, err := os.ReadFile(path.Join(unified.Mountpoint, c.Path, "cgroup.controllers"))
+		if err != nil {
+			return err
+		}
+		again, err := m.host.Cgroups.Create(at, append(options, cgroup.Enable(strings.Fields(string(have))...))...)
+		if err != nil {
+			return err
+		}
+		again.Close()
+	}
+	if user := hostID(m.plan.Process.UID, m.plan.IDs.UID); c.Delegate && int(user) != m.host.UID {
+		return inner.Delegate(int(user))
+	}
+	return nil
 }
 
 // dropStale removes what an earlier unit of the name has left in the hierarchies

@@ -34,7 +34,7 @@ func TestSystemdAsPayload(t *testing.T) {
 		"etc/machine-id": "0123456789abcdef0123456789abcdef\n", "etc/os-release": "ID=test\n",
 		// The smallest system: a service of its own, and nothing of the host's.
 		"etc/systemd/system/payload.target":  "[Unit]\nWants=payload.service\nAfter=payload.service\nDefaultDependencies=no\n",
-		"etc/systemd/system/payload.service": "[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/bin/sleep infinity\n",
+		"etc/systemd/system/payload.service": "[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/bin/sleep infinity\nTasksMax=50\nMemoryMax=50M\n",
 	} {
 		must(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
 	}
@@ -47,6 +47,12 @@ func TestSystemdAsPayload(t *testing.T) {
 	c.Spec.Annotations = map[string]string{"run.oci.systemd.subgroup": "container"}
 	c.Spec.Process.Env = append(c.Spec.Process.Env, "container=berth")
 	c.RunDetached()
+	// Nothing is added before its services have their cgroups: a process in its root would keep it from giving them controllers.
+	inside := filepath.Join("/sys/fs/cgroup", property(t, unit, "ControlGroup"), "container")
+	eventually(t, "its service has a limit", func() bool {
+		text, err := os.ReadFile(filepath.Join(inside, "system.slice/payload.service/pids.max"))
+		return err == nil && string(text) == "50\n"
+	})
 	state := ""
 	eventually(t, "systemd is running in the container", func() bool {
 		state = strings.TrimSpace(c.Exec(nil, "/bin/systemctl", "is-system-running").Stdout)
@@ -55,13 +61,11 @@ func TestSystemdAsPayload(t *testing.T) {
 	if state != "running" {
 		t.Errorf("it is %s: %s", state, c.Exec(nil, "/bin/systemctl", "list-units", "--failed", "--no-legend").Stdout)
 	}
-	inside := filepath.Join("/sys/fs/cgroup", property(t, unit, "ControlGroup"), "container")
-	if _, err := os.Stat(filepath.Join(inside, "system.slice/payload.service")); err != nil {
-		t.Error(err)
-	}
 	if got := property(t, unit, "ActiveState"); got != "active" {
 		t.Errorf("the unit is %s", got)
 	}
+	// Its cgroups have controllers, and more processes are still let in.
+	c.Exec(nil, "/bin/true").OK(t)
 	c.Kill("RTMIN+3")
 	if status := c.WaitExit(); !status.Exited() && status.Signal() != unix.SIGINT && status.Signal() != unix.SIGHUP {
 		t.Errorf("it ended with %v", status)
