@@ -43,13 +43,13 @@ func Start(a *Args, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := listenOrJoin(a, p, path); err != nil {
-		return err
-	}
 	address := "unix://" + path
 	// containerd 1.6 and 1.7 find the shim by this file when they restart, and
-	// delete uses it, whichever version there is.
+	// delete removes a dead shim's socket by it; so it is there before the shim.
 	if err := writeWhole("address", []byte(address)); err != nil {
+		return err
+	}
+	if err := listenOrJoin(a, p, path); err != nil {
 		return err
 	}
 	answer := []byte(address)

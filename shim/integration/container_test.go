@@ -62,7 +62,7 @@ var sequence atomic.Int32
 // box is a container, and the stdio of its task.
 type box struct {
 	d      *daemon
-	t      *testing.T
+	t      testing.TB
 	id     string
 	engine string
 	stdio  stdio
@@ -108,7 +108,7 @@ func (d *daemon) spec(id string, changes []change) *specs.Spec {
 	return s
 }
 
-func any(t *testing.T, url string, v []byte) *anypb.Any {
+func any(t testing.TB, url string, v []byte) *anypb.Any {
 	t.Helper()
 	return &anypb.Any{TypeUrl: url, Value: v}
 }
@@ -167,7 +167,7 @@ func (c *collector) wait() string {
 	return c.String()
 }
 
-func collect(t *testing.T, path string) *collector {
+func collect(t testing.TB, path string) *collector {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)

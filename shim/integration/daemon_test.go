@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 
 // daemon is a containerd with folders, sockets and cgroups of its own.
 type daemon struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	shim    string
 	env     []string
@@ -59,7 +59,7 @@ type daemon struct {
 }
 
 // lookFor gives the path of a program, or skips the test.
-func lookFor(t *testing.T, name string) string {
+func lookFor(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -70,7 +70,7 @@ func lookFor(t *testing.T, name string) string {
 
 // newDaemon starts a containerd, and at the end of the test stops it and looks
 // for what has been left behind.
-func newDaemon(t *testing.T, env ...string) *daemon {
+func newDaemon(t testing.TB, env ...string) *daemon {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("containers through containerd need root")

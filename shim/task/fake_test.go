@@ -31,7 +31,6 @@ type fake struct {
 	// before is called at the end of a call, before it returns: the process may
 	// have ended by then.
 	before func(call string, pid int)
-	killed chan struct{}
 }
 
 type fakeContainer struct {
