@@ -82,7 +82,9 @@ func (m *maker) startUnit() error {
 	if made != c.Path {
 		return fmt.Errorf("unit %s: systemd has put it at %s, and not at %s as it should be", c.Unit.Unit, made, c.Path)
 	}
-	m.dropStale(c.Path)
+	if !c.Unit.IsSlice() {
+		m.dropStale(c.Path)
+	}
 	// No controllers are asked for: those that the unit has are systemd's to give,
 	// and what a write below needs besides is enabled for it.
 	options := []cgroup.Option{cgroup.Force(), cgroup.Enable()}
