@@ -187,12 +187,12 @@ func (d *daemon) containers() containers.ContainersClient {
 }
 func (d *daemon) events() events.EventsClient { return events.NewEventsClient(d.conn) }
 
-// shims are the pids of the shims of this test.
+// shims are the pids of this test's shims that serve, which have -socket.
 func (d *daemon) shims() (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		cmdline, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if err == nil && bytes.HasPrefix(cmdline, []byte(d.shim)) && bytes.Contains(cmdline, []byte(d.dir+"/")) {
+		if err == nil && bytes.HasPrefix(cmdline, []byte(d.shim)) && bytes.Contains(cmdline, []byte("\x00-socket\x00"+d.dir+"/")) {
 			var pid int
 			fmt.Sscan(e.Name(), &pid)
 			pids = append(pids, pid)
