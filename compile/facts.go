@@ -97,7 +97,7 @@ const (
 	CopyTo
 	// StartHooks: start was called, the startContainer hooks are due.
 	StartHooks
-	// Forked: Value is the pid that the Program goes on in. It is not answered.
+	// Forked: Value is the pid that the Program goes on in, and that is answered.
 	Forked
 	// Limits: a resource limit beyond the Program's rights is to be set.
 	Limits

@@ -73,6 +73,9 @@ func (c *compiler) fork() {
 	c.Call(unix.SYS_SENDTO, c.report, record.Arg(), program.Int(16), program.Int(unix.MSG_NOSIGNAL), program.Int(0), program.Int(0))
 	c.Call(unix.SYS_EXIT_GROUP, program.Int(0))
 	c.Place(child)
+	// What the child reports must not overtake the news of it: the runtime would
+	// take it for the process that is about to end.
+	c.answer()
 	own := c.NewLabel()
 	c.Call(unix.SYS_SETSID).Expect(own, unix.EPERM)
 	c.Place(own)

@@ -32,6 +32,9 @@ func (c *Child) Serve(until compile.Ask, handle Handler) error {
 			if err := c.follow(int(ask.Value)); err != nil {
 				return err
 			}
+			if err := c.Answer(); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := handle(ask, fd); err != nil {
