@@ -85,24 +85,26 @@ func cleanSocket(dir string) (alive bool) {
 		return false
 	}
 	path := ttrpc.Path(strings.TrimSpace(string(text)))
-	conn, err := ttrpc.Dial(path)
-	if err == nil {
+	// A dying process gives its sockets up one by one. A connection that nobody
+	// accepts ends when the listening one goes, and the next is refused.
+	for range 3 {
+		conn, err := ttrpc.Dial(path)
+		switch {
+		case errors.Is(err, unix.ECONNREFUSED):
+			unix.Unlink(path)
+			return false
+		case err != nil:
+			return errors.Is(err, unix.EAGAIN) // its queue is full
+		}
 		client := ttrpc.NewClient(conn)
-		defer client.Close()
 		err = client.Call("containerd.task.v2.Task", "Connect", nil, answerTimeout, &wire.ConnectRequest{}, &wire.ConnectResponse{})
+		client.Close()
 		var answer *ttrpc.Error
 		if err == nil || errors.As(err, &answer) {
 			return true
 		}
-		// It is just dying, so its socket will refuse the next.
-		if conn, err = ttrpc.Dial(path); err == nil {
-			conn.Close()
-		}
 	}
-	if errors.Is(err, unix.ECONNREFUSED) {
-		unix.Unlink(path)
-	}
-	return errors.Is(err, unix.EAGAIN) // its queue is full
+	return false
 }
 
 // remove kills and removes one container, and unmounts its root file system.
