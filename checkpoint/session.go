@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -112,15 +112,11 @@ func (s *Session) spawn(program string, o *Start) (pid int, err error) {
 		spawn()
 		return pid, err
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // for good
+	sys.OnThrowawayThread(func() {
 		if err = ownRoot(o.Root); err == nil {
 			spawn()
 		}
-	}()
-	<-done
+	})
 	return pid, err
 }
 

@@ -119,6 +119,12 @@ func (c *compiler) begin(preserve int) {
 		c.openFiles = c.Zeroed(16)
 		c.Call(unix.SYS_PRLIMIT64, program.Int(0), program.Int(unix.RLIMIT_NOFILE), limit.Arg(), c.openFiles.Arg())
 	}
+	// Go keeps to what its caller ignores of these; C libraries leave their internal
+	// ones ignored in what they start. The program begins with none ignored.
+	untouched := c.Zeroed(32) // a struct sigaction of SIG_DFL
+	for _, signal := range [...]unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGPIPE, 32, 33} {
+		c.Call(unix.SYS_RT_SIGACTION, program.Int(int64(signal)), untouched.Arg(), program.Int(0), program.Int(8))
+	}
 	// A session of its own: no terminal of the caller, no process group to share.
 	// The leader of one already is told EPERM.
 	own := c.NewLabel()
