@@ -20,7 +20,7 @@ func (c *Container) Delete(force bool) error {
 	}
 	if err := c.acquire(); err != nil {
 		if force && errors.Is(err, ErrNotExist) {
-			_, err = c.removeEmpty()
+			return nil // deleted meanwhile
 		}
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -51,8 +50,19 @@ func (r *Runtime) collect(id string, dry bool, tell func(*Leftover)) error {
 	// Whoever makes, starts or deletes the container has its lock, which the
 	// kernel takes from the dead.
 	held, err := c.tryAcquire()
-	if errors.Is(err, ErrNotExist) {
-		return c.collectEmpty(dry, tell)
+	if held && !c.has(recordFile) {
+		// Killed, or about to lock what it has just made: makers hold the lock of
+		// the root meanwhile.
+		c.Release()
+		root, err := r.lockRoot(unix.LOCK_EX)
+		if err != nil {
+			return err
+		}
+		held, err = c.tryAcquire()
+		unix.Close(root)
+		if err != nil {
+			return err
+		}
 	}
 	if err != nil || !held {
 		return err
@@ -68,57 +78,16 @@ func (r *Runtime) collect(id string, dry bool, tell func(*Leftover)) error {
 	return found.remove()
 }
 
-// collectEmpty removes a folder whose maker was killed before it made the lock,
-// or whose remover after it removed the lock. Where the one or the other lives,
-// no harm is done: a maker begins anew.
-func (c *Container) collectEmpty(dry bool, tell func(*Leftover)) error {
-	found := &Leftover{ID: c.ID, Why: "its making, or its deletion, was killed", What: []string{"its state folder"}}
-	if dry {
-		tell(found)
-		return nil
-	}
-	removed, err := c.removeEmpty()
-	if removed {
-		tell(found)
-	}
-	if errors.Is(err, unix.ENOTEMPTY) {
-		return nil // its maker lives, or it is no container's
-	}
-	return err
-}
-
-// removeEmpty removes the folder if there is nothing in it. It tells whether it
-// was there.
-func (c *Container) removeEmpty() (bool, error) {
-	switch err := unix.Rmdir(filepath.Join(c.runtime.Root, c.ID)); err {
-	case nil:
-		return true, nil
-	case unix.ENOENT:
-		return false, nil
-	default:
-		return false, fmt.Errorf("container %s: remove its state folder, which has no lock: %w", c.ID, err)
-	}
-}
-
-// tryAcquire takes the lock if nobody has it.
+// tryAcquire takes the lock if nobody has it and the container is still there.
 func (c *Container) tryAcquire() (bool, error) {
-	fd, err := unix.Openat(c.dir, lockFile, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err == unix.ENOENT {
-		return false, fmt.Errorf("%w: %s", ErrNotExist, c.ID)
-	}
-	if err != nil {
-		return false, fmt.Errorf("container %s: open its lock: %w", c.ID, err)
-	}
-	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		unix.Close(fd)
+	if err := unix.Flock(c.dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if err == unix.EWOULDBLOCK {
 			return false, nil
 		}
-		return false, fmt.Errorf("container %s: take its lock: %w", c.ID, err)
+		return false, fmt.Errorf("container %s: lock its state folder: %w", c.ID, err)
 	}
-	c.lock = fd
-	var st unix.Stat_t
-	return unix.Fstat(c.dir, &st) == nil && st.Nlink > 0, nil
+	c.locked = true
+	return !c.gone(), nil
 }
 
 // leftover looks at a container that nobody works with, and says what is left of

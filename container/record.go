@@ -43,7 +43,6 @@ type CgroupRecord struct {
 const (
 	recordFile = "state.json"
 	configFile = "config.json"
-	lockFile   = "lock"
 	gateFile   = "start"
 )
 

@@ -76,8 +76,8 @@ func (r *Runtime) note(format string, args ...any) {
 type Container struct {
 	Record
 	runtime *Runtime
-	dir     int // the container's folder
-	lock    int // its lock file, -1 while not held
+	dir     int  // the container's folder, which is also its lock
+	locked  bool // by this descriptor of the folder
 	opened  *cgroup.Group
 }
 
@@ -88,8 +88,8 @@ func (r *Runtime) claim(id string) (*Container, error) {
 	}
 	for {
 		c, err := r.tryClaim(id)
-		// Before we have its lock, the new folder looks like what a killed command
-		// leaves, and may be taken away by gc or delete --force.
+		// Before we have its lock, delete --force may take the new folder for what
+		// a killed command has left.
 		if !errors.Is(err, ErrNotExist) {
 			return c, err
 		}
@@ -97,8 +97,15 @@ func (r *Runtime) claim(id string) (*Container, error) {
 }
 
 func (r *Runtime) tryClaim(id string) (*Container, error) {
+	// Between its making and its locking the folder looks like one whose maker was
+	// killed. gc asks for this lock before it believes that.
+	root, err := r.lockRoot(unix.LOCK_SH)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(root)
 	path := filepath.Join(r.Root, id)
-	if err := unix.Mkdir(path, 0o700); err != nil {
+	if err := unix.Mkdirat(root, id, 0o700); err != nil {
 		if err == unix.EEXIST {
 			return nil, fmt.Errorf("%w: %s", ErrExists, id)
 		}
@@ -106,20 +113,35 @@ func (r *Runtime) tryClaim(id string) (*Container, error) {
 	}
 	c, err := r.open(id)
 	if err == nil {
-		if err = c.makeLock(); err == nil {
-			err = c.acquire()
-		}
-		if err == nil {
+		if err = c.acquire(); err == nil {
 			return c, nil
 		}
 		c.Close()
 	}
-	if !errors.Is(err, ErrNotExist) {
-		_ = unix.Unlink(filepath.Join(path, lockFile))
-	}
-	// Whoever took the lock away may not have come to the folder yet.
 	_ = unix.Rmdir(path)
 	return nil, err
+}
+
+// lockRoot takes the lock of the root folder, which goes with the descriptor that
+// is returned.
+func (r *Runtime) lockRoot(how int) (int, error) {
+	fd, err := unix.Open(r.Root, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("root folder for state: %w", &os.PathError{Op: "open", Path: r.Root, Err: err})
+	}
+	if err := flock(fd, how); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("lock the root folder for state %s: %w", r.Root, err)
+	}
+	return fd, nil
+}
+
+func flock(fd, how int) error {
+	for {
+		if err := unix.Flock(fd, how); err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // makeRoot makes the root folder and refuses one that others may write to: who
@@ -154,7 +176,7 @@ func (r *Runtime) open(id string) (*Container, error) {
 		}
 		return nil, fmt.Errorf("open the state folder of container %s: %w", id, err)
 	}
-	return &Container{Record: Record{ID: id}, runtime: r, dir: dir, lock: -1}, nil
+	return &Container{Record: Record{ID: id}, runtime: r, dir: dir}, nil
 }
 
 // Load finds a container.
@@ -211,53 +233,31 @@ func (c *Container) save() error {
 	return nil
 }
 
-// makeLock makes the lock file, the first thing in a new folder and the last in
-// one that is removed: a folder without it is empty.
-func (c *Container) makeLock() error {
-	fd, err := unix.Openat(c.dir, lockFile, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
-	if err == unix.ENOENT { // the folder has been removed
-		return fmt.Errorf("%w: %s", ErrNotExist, c.ID)
-	}
-	if err != nil {
-		return fmt.Errorf("container %s: make its lock: %w", c.ID, err)
-	}
-	return unix.Close(fd)
-}
-
-// acquire takes the container's lock; it goes with the descriptor, so a killed
-// command does not keep it. A folder that is just being removed has none.
+// acquire takes the container's lock, the one of its folder. It goes with the
+// descriptor, so a killed command does not keep it.
 func (c *Container) acquire() error {
-	fd, err := unix.Openat(c.dir, lockFile, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err == unix.ENOENT {
-		return fmt.Errorf("%w: %s", ErrNotExist, c.ID)
+	if err := flock(c.dir, unix.LOCK_EX); err != nil {
+		return fmt.Errorf("container %s: lock its state folder: %w", c.ID, err)
 	}
-	if err != nil {
-		return fmt.Errorf("container %s: open its lock: %w", c.ID, err)
-	}
-	for {
-		err = unix.Flock(fd, unix.LOCK_EX)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	if err != nil {
-		unix.Close(fd)
-		return fmt.Errorf("container %s: take its lock: %w", c.ID, err)
-	}
-	c.lock = fd
-	// Who had the lock before may have removed the folder.
-	var st unix.Stat_t
-	if unix.Fstat(c.dir, &st) == nil && st.Nlink == 0 {
+	c.locked = true
+	if c.gone() {
 		return fmt.Errorf("%w: %s", ErrNotExist, c.ID)
 	}
 	return nil
 }
 
-// Release gives the lock up.
+// gone reports whether the folder was removed by who had its lock before.
+func (c *Container) gone() bool {
+	var st unix.Stat_t
+	return unix.Fstat(c.dir, &st) != nil || st.Nlink == 0
+}
+
+// Release gives the lock up, also where a child that has not reached its execve
+// still has the descriptor.
 func (c *Container) Release() {
-	if c.lock >= 0 {
-		unix.Close(c.lock)
-		c.lock = -1
+	if c.locked {
+		_ = unix.Flock(c.dir, unix.LOCK_UN)
+		c.locked = false
 	}
 }
 
@@ -278,7 +278,7 @@ func (c *Container) Close() {
 func (c *Container) removeFolder() {
 	_ = unix.Unlinkat(c.dir, notifyDir+"/"+notifySocket, 0)
 	_ = unix.Unlinkat(c.dir, notifyDir, unix.AT_REMOVEDIR)
-	for _, name := range [...]string{gateFile, configFile, recordFile, "." + recordFile + ".new", "." + configFile + ".new", lockFile} {
+	for _, name := range [...]string{gateFile, configFile, recordFile, "." + recordFile + ".new", "." + configFile + ".new"} {
 		_ = unix.Unlinkat(c.dir, name, 0)
 	}
 	if err := unix.Rmdir(filepath.Join(c.runtime.Root, c.ID)); err != nil && err != unix.ENOENT {
