@@ -24,8 +24,14 @@ func (d Difference) String() string {
 // Apply makes the writes of a translation, in their order, and tells what the
 // kernel took otherwise. Where the order turns out wrong for what the group
 // has (a pair of values that must not cross), the pair is written the other
-// way round; version 2 controllers that are not enabled are enabled.
+// way round; version 2 controllers that are not enabled are enabled. After an
+// error the writes before it stand; Set takes them back.
 func (g *Group) Apply(writes []ledger.Write) ([]Difference, error) {
+	return g.apply(writes, nil)
+}
+
+// apply is Apply, and notes in past what there was before.
+func (g *Group) apply(writes []ledger.Write, past *past) ([]Difference, error) {
 	var differences []Difference
 	queue := make([]ledger.Write, len(writes))
 	copy(queue, writes)
@@ -37,7 +43,7 @@ func (g *Group) Apply(writes []ledger.Write) ([]Difference, error) {
 		if err != nil {
 			return differences, err
 		}
-		got, err := g.applyOne(n, w)
+		got, err := g.applyOne(n, w, past)
 		if err != nil {
 			// The kernel refuses a step that crosses its partner: take the
 			// partners first, each of them at most once.
@@ -107,27 +113,27 @@ func familyOf(file string) string {
 }
 
 // applyOne makes one write and, where it is to be read back, gives what holds.
-func (g *Group) applyOne(n *node, w ledger.Write) (string, error) {
+func (g *Group) applyOne(n *node, w ledger.Write, past *past) (string, error) {
 	if w.File == "memory.max" {
 		if err := g.makeRoom(n, w.Value); err != nil {
 			return "", err
 		}
 	}
-	got, err := g.exchange(n, w)
+	got, err := g.exchange(n, w, past)
 	if err == unix.ENOENT && w.V2 {
 		// The controller may not be enabled yet; if it cannot be, that is the reason.
 		if home := n.Has(w.Controller); home {
 			if err := g.enable(n, []string{w.Controller}, true); err != nil && !w.Optional {
 				return "", err
 			}
-			got, err = g.exchange(n, w)
+			got, err = g.exchange(n, w, past)
 		}
 	}
 	if err == unix.EINVAL && familyOf(w.File) == "rt" {
-		if err := g.raiseRealtime(n, w.File, w.Value); err != nil {
+		if err := g.raiseRealtime(n, w.File, w.Value, past); err != nil {
 			return "", err
 		}
-		got, err = g.exchange(n, w)
+		got, err = g.exchange(n, w, past)
 	}
 	if w.Optional && (err == unix.ENOENT || err == unix.EOPNOTSUPP) {
 		return "", nil
@@ -136,7 +142,8 @@ func (g *Group) applyOne(n *node, w ledger.Write) (string, error) {
 }
 
 // exchange writes a value and reads what became of it through one descriptor.
-func (g *Group) exchange(n *node, w ledger.Write) (string, error) {
+func (g *Group) exchange(n *node, w ledger.Write, past *past) (string, error) {
+	before := inversion(n, w, past)
 	dir, err := g.open(n)
 	if err != nil {
 		return "", err
@@ -150,8 +157,12 @@ func (g *Group) exchange(n *node, w ledger.Write) (string, error) {
 		return "", err
 	}
 	defer unix.Close(fd)
-	if err := writeFD(fd, w.Value); err != nil || !w.ReadBack {
+	if err := writeFD(fd, w.Value); err != nil {
 		return "", err
+	}
+	past.note(before)
+	if !w.ReadBack {
+		return "", nil
 	}
 	var buf [1024]byte
 	for {

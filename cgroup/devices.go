@@ -49,9 +49,25 @@ func (g *Group) setDevicesV1(n *node, policy device.Policy) error {
 	if err != nil {
 		return err
 	}
+	written, err := g.writeDeviceLines(n, lines)
+	if err == nil {
+		return nil
+	}
+	return takenBack(err, func() error {
+		back, err := device.UndoV1(string(text), lines[:written])
+		if err == nil {
+			_, err = g.writeDeviceLines(n, back)
+		}
+		return err
+	})
+}
+
+// writeDeviceLines writes the lines in their order, up to one that is refused, and
+// says how many there were before that.
+func (g *Group) writeDeviceLines(n *node, lines []device.Line) (int, error) {
 	dir, err := g.open(n)
 	if err != nil {
-		return &Error{Op: "open", Path: n.full(""), Err: err}
+		return 0, &Error{Op: "open", Path: n.full(""), Err: err}
 	}
 	// One open for each run of lines of the same file; the kernel takes one line a write.
 	fd, opened := -1, ""
@@ -60,14 +76,14 @@ func (g *Group) setDevicesV1(n *node, policy device.Policy) error {
 			unix.Close(fd)
 		}
 	}()
-	for _, line := range lines {
+	for i, line := range lines {
 		file := n.file(line.File())
 		if file != opened {
 			if fd >= 0 {
 				unix.Close(fd)
 			}
 			if fd, err = openAt(dir, file, unix.O_WRONLY); err != nil {
-				return &Error{Op: "open", Path: n.full(file), Pointer: "/devices", Err: err}
+				return i, &Error{Op: "open", Path: n.full(file), Pointer: "/devices", Err: err}
 			}
 			opened = file
 		}
@@ -79,8 +95,8 @@ func (g *Group) setDevicesV1(n *node, policy device.Policy) error {
 			case err == unix.EINVAL && strings.HasPrefix(line.Text, "a "):
 				e.Hint = "a cgroup that has children cannot change its default"
 			}
-			return e
+			return i, e
 		}
 	}
-	return nil
+	return len(lines), nil
 }

@@ -35,7 +35,7 @@ func (g *Group) WriteFile(name, value string) error {
 	}
 	controller, _, _ := strings.Cut(name, ".")
 	w := ledger.Write{Controller: controller, V2: n.Version == 2, File: name, Value: value}
-	if _, err := g.applyOne(n, w); err != nil {
+	if _, err := g.applyOne(n, w, nil); err != nil {
 		return g.explainWrite(n, w, err)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 // raiseRealtime gives the parents that are ours as much real-time as a write of
 // cpu.rt_runtime_us or cpu.rt_period_us asks for on top of what they have.
-func (g *Group) raiseRealtime(n *node, file, value string) error {
+func (g *Group) raiseRealtime(n *node, file, value string, past *past) error {
 	now, nowPeriod, err := realtimeOf(n)
 	if err != nil {
 		return err
@@ -51,6 +51,7 @@ func (g *Group) raiseRealtime(n *node, file, value string) error {
 		if err := writeFile(unix.AT_FDCWD, file, more); err != nil {
 			return &Error{Op: "write", Path: file, Value: more, Err: err, Hint: realtimeHint(&at)}
 		}
+		past.note(held{file, strconv.FormatUint(have, 10)})
 	}
 	return nil
 }

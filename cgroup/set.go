@@ -20,7 +20,8 @@ type Report struct {
 
 // Set gives the group the limits of a resources object. What is not in it
 // stays as it is. A field that this host cannot honour is an error (of type
-// ledger.Errors, which names them all), and then nothing is changed.
+// ledger.Errors, which names them all), and then nothing is changed. Where the
+// kernel refuses a value, what was written before it is taken back.
 func (g *Group) Set(resources *specs.LinuxResources) (Report, error) {
 	return g.set(resources, nil)
 }
@@ -33,8 +34,9 @@ type Through struct {
 	// Slice is set where the unit is a slice.
 	Slice bool
 	// Set is given what he has properties for. devices is nil where their rules
-	// stay as they are; they are enforced here besides.
-	Set func(properties []ledger.Property, devices *device.Policy) error
+	// stay as they are; they are enforced here besides. What he has been given is
+	// taken back by undo, should a file be refused after that.
+	Set func(properties []ledger.Property, devices *device.Policy) (undo func() error, err error)
 }
 
 // SetThrough is Set for a group that has a manager: what he has properties for
@@ -76,16 +78,20 @@ func (g *Group) set(resources *specs.LinuxResources, t *Through) (Report, error)
 	if len(wrong) > 0 {
 		return report, wrong
 	}
+	undo := func() error { return nil }
 	if t != nil && (len(properties) > 0 || devices != nil) {
-		if err := t.Set(properties, devices); err != nil {
+		if undo, err = t.Set(properties, devices); err != nil {
 			return report, err
 		}
 	}
-	if report.Differences, err = g.Apply(writes); err != nil {
-		return report, err
-	}
-	if devices != nil {
+	var before past
+	if report.Differences, err = g.apply(writes, &before); err == nil && devices != nil {
 		err = g.SetDevices(*devices)
+	}
+	if err != nil {
+		report.Differences = nil
+		// The files first, as they were written last.
+		err = takenBack(err, func() error { return errors.Join(before.restore(), undo()) })
 	}
 	return report, err
 }

@@ -271,19 +271,23 @@ func (c *Container) setLimits(g *cgroup.Group, r *specs.LinuxResources) (cgroup.
 	}
 	return g.SetThrough(r, cgroup.Through{
 		Layout: plan.UnitLayout(h), Slice: strings.HasSuffix(c.Cgroup.Unit, ".slice"),
-		Set: func(limits []ledger.Property, devices *device.Policy) error {
+		Set: func(limits []ledger.Property, devices *device.Policy) (func() error, error) {
 			properties := systemd.Resources(limits)
 			if devices != nil {
 				policy, allow := devices.Systemd(h.Systemd.Devices, h.Systemd.Version)
 				properties = append(properties, systemd.Devices(policy, allow)...)
 			}
-			if err := b.Set(ctx, c.Cgroup.Unit, properties); err != nil {
-				return err
+			before, err := b.Present(ctx, c.Cgroup.Unit, properties)
+			if err == nil {
+				err = b.Set(ctx, c.Cgroup.Unit, properties)
+			}
+			if err != nil {
+				return nil, err
 			}
 			// systemd writes them after it has answered. Its answer to the next
 			// question comes later, and what is written to files then is the last word.
-			_, _, err := b.Look(ctx, c.Cgroup.Unit)
-			return err
+			_, _, err = b.Look(ctx, c.Cgroup.Unit)
+			return func() error { return b.Set(ctx, c.Cgroup.Unit, before) }, err
 		},
 	})
 }

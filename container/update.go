@@ -22,7 +22,7 @@ type Changes struct {
 }
 
 // Update changes the limits of a container that has a process, and remembers
-// them with its config.
+// them with its config. A change that is refused leaves all limits as they were.
 func (c *Container) Update(changes *Changes) error {
 	if err := c.acquire(); err != nil {
 		return err
@@ -43,13 +43,14 @@ func (c *Container) Update(changes *Changes) error {
 	if s.Linux == nil {
 		s.Linux = &specs.Linux{}
 	}
+	undo, err := c.changeRdt(s.Linux, changes)
+	if err != nil {
+		return err
+	}
 	if changes.Resources != nil {
 		if err := c.changeLimits(s.Linux, changes.Resources); err != nil {
-			return err
+			return takenBack(err, undo)
 		}
-	}
-	if err := c.changeRdt(s.Linux, changes); err != nil {
-		return err
 	}
 	if err := writeFileAt(c.dir, configFile, spec.Format(s, ""), 0o600); err != nil {
 		return fmt.Errorf("container %s: the new limits hold, but are not remembered: %w", c.ID, err)

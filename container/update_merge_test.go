@@ -117,7 +117,7 @@ func TestChangeRdt(t *testing.T) {
 	}
 	c := &Container{Record: Record{ID: "demo"}}
 	linux := &specs.Linux{IntelRdt: &specs.LinuxIntelRdt{ClosID: "class", L3CacheSchema: "L3:0=ff"}}
-	if err := writeRdt(dir, linux, &Changes{MemBwSchema: "MB:0=50"}); err != nil {
+	if _, err := writeRdt(dir, linux, &Changes{MemBwSchema: "MB:0=50"}); err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := os.ReadFile(filepath.Join(dir, "schemata")); string(text) != "MB:0=50\n" {
@@ -126,10 +126,10 @@ func TestChangeRdt(t *testing.T) {
 	if linux.IntelRdt.MemBwSchema != "MB:0=50" || linux.IntelRdt.L3CacheSchema != "L3:0=ff" {
 		t.Errorf("remembered %+v", linux.IntelRdt)
 	}
-	if err := c.changeRdt(&specs.Linux{}, &Changes{L3CacheSchema: "L3:0=1"}); err == nil {
+	if _, err := c.changeRdt(&specs.Linux{}, &Changes{L3CacheSchema: "L3:0=1"}); err == nil {
 		t.Error("a container without a resctrl group takes a schema")
 	}
-	if err := c.changeRdt(&specs.Linux{}, &Changes{}); err != nil {
+	if _, err := c.changeRdt(&specs.Linux{}, &Changes{}); err != nil {
 		t.Errorf("nothing to change: %v", err)
 	}
 }

@@ -10,24 +10,28 @@ import (
 )
 
 // changeRdt writes new schemas to the container's resctrl group, and puts them
-// into the config.
-func (c *Container) changeRdt(linux *specs.Linux, changes *Changes) error {
+// into the config. What it gives takes that back.
+func (c *Container) changeRdt(linux *specs.Linux, changes *Changes) (undo func() error, err error) {
 	if changes.L3CacheSchema == "" && changes.MemBwSchema == "" {
-		return nil
+		return func() error { return nil }, nil
 	}
 	dir, err := c.resctrlGroup(linux.IntelRdt)
+	if err == nil {
+		undo, err = writeRdt(dir, linux, changes)
+	}
 	if err != nil {
-		return fmt.Errorf("update container %s: %w", c.ID, err)
+		return nil, fmt.Errorf("update container %s: %w", c.ID, err)
 	}
-	if err := writeRdt(dir, linux, changes); err != nil {
-		return fmt.Errorf("update container %s: %w", c.ID, err)
-	}
-	return nil
+	return undo, nil
 }
 
-// writeRdt writes to the group in dir.
-func writeRdt(dir string, linux *specs.Linux, changes *Changes) error {
+// writeRdt writes to the group in dir, all or nothing.
+func writeRdt(dir string, linux *specs.Linux, changes *Changes) (undo func() error, err error) {
 	rdt := *linux.IntelRdt
+	restore, err := resctrl.Restorer(dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, change := range [...]struct {
 		option, schema string
 		remember       *string
@@ -39,12 +43,20 @@ func writeRdt(dir string, linux *specs.Linux, changes *Changes) error {
 			continue
 		}
 		if err := resctrl.Write(dir, change.schema); err != nil {
-			return fmt.Errorf("%s: %w", change.option, err)
+			return nil, takenBack(fmt.Errorf("%s: %w", change.option, err), restore)
 		}
 		*change.remember = change.schema
 	}
 	linux.IntelRdt = &rdt
-	return nil
+	return restore, nil
+}
+
+// takenBack undoes an earlier step of an update that failed with err.
+func takenBack(err error, undo func() error) error {
+	if failed := undo(); failed != nil {
+		return fmt.Errorf("%w; what was changed before that could not be taken back: %w", err, failed)
+	}
+	return err
 }
 
 // resctrlGroup finds the container's folder in the resctrl file system.

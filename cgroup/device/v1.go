@@ -82,6 +82,28 @@ func (p Policy) UpdateV1(present string) ([]Line, error) {
 	return lines, nil
 }
 
+// UndoV1 gives the lines that bring a cgroup back to what its devices.list was,
+// after some lines of UpdateV1 were written. What a cgroup that allows by default
+// has denied besides is not in that list, so that it cannot be brought back once
+// a reset was written: then there are none.
+func UndoV1(was string, written []Line) ([]Line, error) {
+	have, err := parseList(was)
+	if err != nil || len(written) == 0 {
+		return nil, err
+	}
+	if strings.HasPrefix(written[0].Text, "a ") {
+		if have.allow {
+			return nil, nil
+		}
+		return have.lines(), nil
+	}
+	var lines []Line
+	for _, l := range slices.Backward(written) {
+		lines = append(lines, Line{!l.Allow, l.Text})
+	}
+	return lines, nil
+}
+
 func (e exceptions) lines() []Line {
 	lines := []Line{{e.allow, "a *:* rwm"}}
 	for _, q := range e.order {

@@ -3,7 +3,11 @@ package systemd
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
+	"github.com/berth-runtime/berth/cgroup/device"
+	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -84,4 +88,61 @@ func missing(err error) error {
 		return ErrNoUnit
 	}
 	return err
+}
+
+// Present reads what the named properties of a unit are now, in the form in which
+// Set brings them back. A name that is there twice is read once.
+func (m *Manager) Present(ctx context.Context, name string, of []Property) ([]Property, error) {
+	var present []Property
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		present = nil
+		for i, p := range of {
+			if slices.ContainsFunc(of[:i], func(q Property) bool { return q.Name == p.Name }) {
+				continue
+			}
+			var v dbus.Variant
+			call := c.Object(busName, unitPath(name)).CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, limitsInterface(name), p.Name)
+			if err := call.Store(&v); err != nil {
+				return err
+			}
+			restored, err := restoring(p, v)
+			if err != nil {
+				return err
+			}
+			present = append(present, restored...)
+		}
+		return nil
+	})
+	return present, fail("read the properties of", name, missing(err))
+}
+
+// restoring gives what brings a property back to a value that was read. A list is
+// added to what there is; an empty one clears it.
+func restoring(p Property, v dbus.Variant) ([]Property, error) {
+	again := func(empty, list any, n int) []Property {
+		cleared := []Property{{p.Name, dbus.MakeVariant(empty), p.Source}}
+		if n == 0 {
+			return cleared
+		}
+		return append(cleared, Property{p.Name, dbus.MakeVariant(list), p.Source})
+	}
+	switch v.Signature().String() {
+	case "a(st)": // limits of devices
+		var list []ledger.DeviceValue
+		err := v.Store(&list)
+		return again([]ledger.DeviceValue{}, list, len(list)), err
+	case "a(ss)": // DeviceAllow
+		var list []device.Allowed
+		err := v.Store(&list)
+		return again([]device.Allowed{}, list, len(list)), err
+	}
+	return []Property{{p.Name, v, p.Source}}, nil
+}
+
+// limitsInterface is where a unit has its cgroup and its limits.
+func limitsInterface(name string) string {
+	if strings.HasSuffix(name, ".slice") {
+		return busName + ".Slice"
+	}
+	return busName + ".Scope"
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/berth-runtime/berth/cgroup/device"
+	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -151,6 +153,23 @@ func (f *fakeSystemd) job(unit string) ([]any, *jobEnd, *dbus.Error) {
 	return []any{e.job}, e, nil
 }
 
+// asTyped gives lists of pairs the types that the encoder knows as pairs.
+func asTyped(v dbus.Variant) dbus.Variant {
+	switch v.Signature().String() {
+	case "a(st)":
+		var list []ledger.DeviceValue
+		if v.Store(&list) == nil {
+			return dbus.MakeVariant(list)
+		}
+	case "a(ss)":
+		var list []device.Allowed
+		if v.Store(&list) == nil {
+			return dbus.MakeVariant(list)
+		}
+	}
+	return v
+}
+
 func (f *fakeSystemd) get(path dbus.ObjectPath, name string) (any, *dbus.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,6 +198,9 @@ func (f *fakeSystemd) get(path dbus.ObjectPath, name string) (any, *dbus.Error) 
 			return "", nil
 		}
 		return "/system.slice/" + unit, nil
+	}
+	if set := u.properties[name]; len(set) > 0 {
+		return asTyped(set[len(set)-1]), nil
 	}
 	return nil, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", []any{"Unknown property " + name})
 }
@@ -333,7 +355,11 @@ func (c *fakeClient) handle(msg *dbus.Message) bool {
 		var value any
 		value, failed = f.get(dbus.ObjectPath(header(msg, dbus.FieldPath)), msg.Body[1].(string))
 		if failed == nil {
-			reply = []any{dbus.MakeVariant(value)}
+			v, made := value.(dbus.Variant)
+			if !made {
+				v = dbus.MakeVariant(value)
+			}
+			reply = []any{v}
 		}
 	default:
 		if member == "Subscribe" {

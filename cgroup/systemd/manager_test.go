@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -324,6 +325,45 @@ func TestStopAndFreeze(t *testing.T) {
 	}
 	if err := m.Stop(ctx, testPlace.Unit); err != nil || f.unit(testPlace.Unit) != nil {
 		t.Errorf("stop: %v", err)
+	}
+}
+
+// What Present reads, Set brings back: values as they are, lists after an empty one
+// that clears what has been added since.
+func TestPresentBringsBack(t *testing.T) {
+	f := newFake()
+	m := start(t, f)
+	ctx := context.Background()
+	weights := []ledger.DeviceValue{{Path: "/dev/sda", Value: 200}}
+	allow := []device.Allowed{{Path: "/dev/null", Access: "rw"}}
+	before := append(testProperties(), plainProperty("TasksMax", uint64(9)), plainProperty("IODeviceWeight", weights),
+		plainProperty("DeviceAllow", allow), plainProperty("IOReadBandwidthMax", []ledger.DeviceValue{}))
+	if _, err := m.Start(ctx, testPlace.Unit, before); err != nil {
+		t.Fatal(err)
+	}
+	changes := []Property{plainProperty("TasksMax", uint64(1)), plainProperty("IODeviceWeight", []ledger.DeviceValue{{Path: "/dev/sdb", Value: 1}}),
+		plainProperty("DeviceAllow", []device.Allowed{}), plainProperty("DeviceAllow", []device.Allowed{{Path: "/dev/zero", Access: "r"}}),
+		plainProperty("IOReadBandwidthMax", []ledger.DeviceValue{{Path: "/dev/sdb", Value: 1}})}
+	present, err := m.Present(ctx, testPlace.Unit, changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range present {
+		got = append(got, fmt.Sprintf("%s %s %v", p.Name, p.Value.Signature(), p.Value.Value()))
+	}
+	want := []string{"TasksMax t 9",
+		"IODeviceWeight a(st) []", "IODeviceWeight a(st) [{/dev/sda 200}]",
+		"DeviceAllow a(ss) []", "DeviceAllow a(ss) [{/dev/null rw}]",
+		"IOReadBandwidthMax a(st) []"}
+	if !slices.Equal(got, want) {
+		t.Errorf("present properties %q, want %q", got, want)
+	}
+	if err := m.Set(ctx, testPlace.Unit, present); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.Present(ctx, testPlace.Unit, []Property{plainProperty("Unknown", uint64(1))}); err == nil {
+		t.Error("a property that systemd does not know was read")
 	}
 }
 

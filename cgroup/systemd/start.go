@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -171,13 +170,9 @@ func (m *Manager) ControlGroup(ctx context.Context, name string) (string, error)
 }
 
 func (m *Manager) controlGroup(ctx context.Context, name string) (string, error) {
-	iface := busName + ".Scope"
-	if strings.HasSuffix(name, ".slice") {
-		iface = busName + ".Slice"
-	}
 	var path string
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		return c.property(ctx, unitPath(name), iface, "ControlGroup", &path)
+		return c.property(ctx, unitPath(name), limitsInterface(name), "ControlGroup", &path)
 	})
 	if err == nil && path == "" {
 		// systemd answers for units that it does not know, with defaults.

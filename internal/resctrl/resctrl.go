@@ -174,6 +174,29 @@ func Write(dir, line string) error {
 	return nil
 }
 
+// Restorer reads a group's schemata, and gives what brings the group back to them:
+// the lines that are different by then.
+func Restorer(dir string) (func() error, error) {
+	file := filepath.Join(dir, "schemata")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		now, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var failed error
+		for line := range strings.Lines(string(before)) {
+			if !strings.Contains("\n"+string(now), "\n"+line) {
+				failed = errors.Join(failed, Write(dir, strings.TrimSpace(line)))
+			}
+		}
+		return failed
+	}, nil
+}
+
 // lastStatus is what the kernel tells of the last refusal.
 func lastStatus(dir string) string {
 	for d := dir; len(d) > 1; d = filepath.Dir(d) {

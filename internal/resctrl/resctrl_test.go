@@ -198,6 +198,30 @@ func TestFailureUndoes(t *testing.T) {
 	}
 }
 
+func TestRestorer(t *testing.T) {
+	dir := fake(t)
+	restore, err := Restorer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(); err != nil {
+		t.Error(err)
+	}
+	if got := read(t, dir+"/schemata"); strings.Count(got, "\n") != 2 {
+		t.Errorf("what had not changed was written: %q", got)
+	}
+	// As the kernel would have it after a change of the one line; a fake keeps what is written to it.
+	if err := os.WriteFile(dir+"/schemata", []byte("    L3:0=1;1=7ff\n    MB:0=100;1=100\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(); err != nil {
+		t.Error(err)
+	}
+	if got := read(t, dir+"/schemata"); !strings.HasSuffix(got, "MB:0=100;1=100\nL3:0=7ff;1=7ff\n") {
+		t.Errorf("schemata %q", got)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("L3:0=7f0;1=1f")
 	f.Fuzz(func(t *testing.T, line string) { parse(line) })

@@ -297,3 +297,41 @@ func TestUpdateRefusals(t *testing.T) {
 		update(c, test.args...).Fails(t, test.words...)
 	}
 }
+
+// A refused update changes nothing, whichever of its limits is refused: neither the files, nor what later updates and exec take
+// from the config.
+func TestUpdateRefusedIsTakenBack(t *testing.T) {
+	b := harness.New(t)
+	for _, controller := range []string{"memory", "cpu", "cpuset", "pids"} {
+		harness.Controller(t, controller)
+	}
+	c := limited(b, specs.LinuxResources{
+		Memory: &specs.LinuxMemory{Limit: ptr(int64(64 << 20))}, Pids: &specs.LinuxPids{Limit: ptr(int64(50))},
+		CPU: &specs.LinuxCPU{Shares: ptr(uint64(512)), Quota: ptr(int64(50000)), Period: ptr(uint64(100000)), Cpus: "0"},
+	})
+	same := func() {
+		t.Helper()
+		holds(t, c, "memory", "memory.limit_in_bytes", "memory.max", "67108864", "67108864")
+		holds(t, c, "pids", "pids.max", "pids.max", "50", "50")
+		holds(t, c, "cpuset", "cpuset.cpus", "cpuset.cpus", "0", "0")
+		holds(t, c, "cpu", "cpu.shares", "cpu.weight", "512", "59")
+		if harness.Controller(t, "cpu").Unified {
+			holds(t, c, "cpu", "", "cpu.max", "", "50000 100000")
+		} else {
+			holds(t, c, "cpu", "cpu.cfs_quota_us", "", "50000", "")
+		}
+	}
+	change := []string{"--memory", "128m", "--pids-limit", "7", "--cpu-share", "2048", "--cpu-quota", "20000"}
+	update(c, append(change, "--cpuset-cpus", "8190")...).Fails(t, "/cpu/cpus", "8190")
+	same()
+	update(c, append(change, "--cpuset-mems", "1023")...).Fails(t, "/cpu/mems", "1023")
+	same()
+	file := b.WriteFile("resources.json", `{"memory": {"limit": 134217728}, "pids": {"limit": 7}, "cpu": {"shares": 2048, "quota": 20000},
+		"blockIO": {"throttleReadBpsDevice": [{"major": 4095, "minor": 77, "rate": 1048576}]}}`, 0o644)
+	update(c, "--resources", file).Fails(t, "/blockIO/throttleReadBpsDevice/0")
+	same()
+	// What was refused is not remembered either.
+	update(c, "--pids-limit", "40").OK(t)
+	holds(t, c, "memory", "memory.limit_in_bytes", "memory.max", "67108864", "67108864")
+	holds(t, c, "pids", "pids.max", "pids.max", "40", "40")
+}
