@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,6 +161,38 @@ func TestJoinAndKill(t *testing.T) {
 	}
 	if on, err := g.Populated(); on || err != nil {
 		t.Errorf("populated %v, %v", on, err)
+	}
+}
+
+// A process that one hierarchy refuses is in none of the group's directories then,
+// but where it was before in each.
+func TestRefusedJoinIsTakenBack(t *testing.T) {
+	host := hostForTest(t)
+	if h := need(t, host, "cpuset"); h.Version == 2 {
+		t.Skip("version 2 is joined in one step, and its cpusets refuse nobody")
+	}
+	home, g := makeGroup(t, host), makeGroup(t, host)
+	pid := start(t, home, "sleep").Process.Pid
+	before, err := host.memberships(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := host.Hierarchies(); h[0].Has("cpuset") {
+		t.Skip("cpuset is the first hierarchy here, so that nothing is to be moved back")
+	}
+	// A version 1 cpuset without processors can be entered by nobody.
+	if err := os.WriteFile(g.Directory("cpuset")+"/cpuset.cpus", []byte("\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Join(pid); !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "taken back") {
+		t.Errorf("join: %v", err)
+	}
+	after, err := host.memberships(pid)
+	if err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("it was in %v, and is in %v, %v", before, after, err)
+	}
+	if pids, err := g.AllProcs(); len(pids) > 0 || err != nil {
+		t.Errorf("the group has %v, %v", pids, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,23 +11,61 @@ import (
 )
 
 // Join moves a process, with all its threads, into the group; pid 0 is this
-// process. The kernel waits for an RCU grace period there, up to 20 ms: to
-// start a process in a group, use CloneFD and JoinFiles.
+// process. Where one hierarchy refuses it, it is moved back in the others. The
+// kernel waits for an RCU grace period there, up to 20 ms: to start a process in a
+// group, use CloneFD and JoinFiles.
 func (g *Group) Join(pid int) error {
 	if err := g.Ready(); err != nil {
 		return err
 	}
+	for i := range g.nodes {
+		if err := g.mayJoin(&g.nodes[i]); err != nil {
+			return err
+		}
+	}
+	// A process that is not to be seen in /proc may still be moved; only the way
+	// back is not known then.
+	was, unknown := g.host.memberships(pid)
 	value := strconv.Itoa(pid)
 	for i := range g.nodes {
 		n := &g.nodes[i]
-		if err := g.mayJoin(n); err != nil {
+		err := g.write(n, "cgroup.procs", value)
+		if err == nil {
+			continue
+		}
+		err = g.explainJoin(n, err)
+		if i == 0 || errors.Is(err, unix.ESRCH) {
 			return err
 		}
-		if err := g.write(n, "cgroup.procs", value); err != nil {
-			return g.explainJoin(n, err)
-		}
+		return takenBack(err, func() error {
+			if unknown != nil {
+				return unknown
+			}
+			return moveBack(g.nodes[:i], was, value)
+		})
 	}
 	return nil
+}
+
+// moveBack puts a process back to where it was in some hierarchies.
+func moveBack(nodes []node, was []membership, pid string) error {
+	var failed []error
+	for i := range nodes {
+		n := &nodes[i]
+		at := slices.IndexFunc(was, func(m membership) bool { return m.in(n.Hierarchy) })
+		if at < 0 {
+			continue
+		}
+		path, err := n.within(was[at].path)
+		if err == nil {
+			old := node{Hierarchy: n.Hierarchy, path: path}
+			err = writeFile(unix.AT_FDCWD, old.full("cgroup.procs"), pid)
+		}
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			failed = append(failed, &Error{Op: "move back", Path: n.dir + was[at].path, Value: pid, Err: err})
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // Ready refuses groups that no process should be put into now: frozen ones. A
