@@ -26,9 +26,12 @@ func mapIDs(pid int, ids *plan.IDMaps, privileged bool) error {
 			}
 		}
 		if err := writeMap(pid, "uid_map", ids.UID); err != nil {
-			return err
+			return fmt.Errorf("config.json /linux/uidMappings: %w", err)
 		}
-		return writeMap(pid, "gid_map", ids.GID)
+		if err := writeMap(pid, "gid_map", ids.GID); err != nil {
+			return fmt.Errorf("config.json /linux/gidMappings: %w", err)
+		}
+		return nil
 	}
 	if err := helperMap("newuidmap", pid, ids.UID); err != nil {
 		return fmt.Errorf("config.json /linux/uidMappings: %w", err)
@@ -74,9 +77,13 @@ func mapText(maps []specs.LinuxIDMapping) []byte {
 }
 
 func writeMap(pid int, file string, maps []specs.LinuxIDMapping) error {
-	path := fmt.Sprintf("/proc/%d/%s", pid, file)
-	if err := os.WriteFile(path, mapText(maps), 0); err != nil {
-		return fmt.Errorf("map ids of the user namespace: %w", err)
+	path, text := fmt.Sprintf("/proc/%d/%s", pid, file), mapText(maps)
+	if err := os.WriteFile(path, text, 0); err != nil {
+		hint := ""
+		if len(text) >= os.Getpagesize() || len(maps) > 340 {
+			hint = " (the kernel takes 340 mappings, of together less than a page of text)"
+		}
+		return fmt.Errorf("map ids of the user namespace: %w%s", err, hint)
 	}
 	return nil
 }

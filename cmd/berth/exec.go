@@ -177,8 +177,9 @@ func (o *execOptions) processOf(c *container.Container, args []string) (*specs.P
 	return process, o.setUser(c, process)
 }
 
-// addCapabilities adds to all sets but the ambient one, which is for programs
-// that know nothing of capabilities and is not to grow by the way.
+// addCapabilities adds to the sets that the process itself has. What is
+// inheritable or ambient goes on to programs that were never meant to have it
+// (CVE-2022-29162), and is only what the config says.
 func (o *execOptions) addCapabilities(process *specs.Process) {
 	if len(o.capabilities) == 0 {
 		return
@@ -195,7 +196,6 @@ func (o *execOptions) addCapabilities(process *specs.Process) {
 		sets.Bounding = append(sets.Bounding, name)
 		sets.Effective = append(sets.Effective, name)
 		sets.Permitted = append(sets.Permitted, name)
-		sets.Inheritable = append(sets.Inheritable, name)
 	}
 }
 
