@@ -19,17 +19,31 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/berth-runtime/berth/test/containerd"
 )
 
-// engines are what the shim can run containers with: the one that is linked in,
-// and those that it executes.
-var engines = []string{"", "runc", "crun"}
+// setups are the daemons and the engines under the shim that tests run with: the
+// engine that is linked in, and those that the shim executes. How the shim drives
+// another engine does not depend on the daemon, so not each meets each.
+var setups = []struct {
+	name    string
+	release func(testing.TB) containerd.Release
+	engine  string
+}{
+	{"1.6/linked", containerd.Old, ""},
+	{"1.6/runc", containerd.Old, "runc"},
+	{"1.6/crun", containerd.Old, "crun"},
+	{"2/linked", containerd.Modern, ""},
+	{"2/runc", containerd.Modern, "runc"},
+}
 
-// withEngines runs a test with each engine, on a daemon of its own.
-func withEngines(t *testing.T, test func(*testing.T, *daemon, string)) {
-	for _, engine := range engines {
-		t.Run(map[string]string{"": "linked"}[engine]+engine, func(t *testing.T) {
-			d := newDaemon(t)
+// withSetups runs a test with each daemon and engine.
+func withSetups(t *testing.T, test func(*testing.T, *daemon, string)) {
+	for _, s := range setups {
+		t.Run(s.name, func(t *testing.T) {
+			d := newDaemon(t, s.release(t))
+			engine := s.engine
 			if engine == "crun" {
 				engine = d.crun()
 			} else if engine != "" {
@@ -40,19 +54,24 @@ func withEngines(t *testing.T, test func(*testing.T, *daemon, string)) {
 	}
 }
 
+// withReleases runs a test with the linked engine on each daemon.
+func withReleases(t *testing.T, test func(*testing.T, *daemon), env ...string) {
+	containerd.Each(t, func(t *testing.T, r containerd.Release) { test(t, newDaemon(t, r, env...)) })
+}
+
 // crun gives a crun that works here. It refuses a host with controllers on both
 // versions of cgroups; so version 2 is hidden from it on such a one.
 func (d *daemon) crun() string {
-	path := lookFor(d.t, "crun")
+	path := lookFor(d.T, "crun")
 	const unified = "/sys/fs/cgroup/unified"
 	if _, err := os.Stat(unified); err != nil {
 		return path
 	}
-	lookFor(d.t, "unshare")
-	wrapper := filepath.Join(d.dir, "crun")
+	lookFor(d.T, "unshare")
+	wrapper := filepath.Join(d.Dir, "crun")
 	script := "#!/bin/sh\nexec unshare --mount sh -c 'umount " + unified + " && exec " + path + " \"$@\"' crun \"$@\"\n"
 	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
 	return wrapper
 }
@@ -96,7 +115,7 @@ func (d *daemon) spec(id string, changes []change) *specs.Spec {
 			{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"newinstance", "ptmxmode=0666", "mode=0620"}},
 		},
 		Linux: &specs.Linux{
-			CgroupsPath: d.cgroup + "/" + id,
+			CgroupsPath: d.Cgroup + "/" + id,
 			Namespaces: []specs.LinuxNamespace{
 				{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
 			},
@@ -114,30 +133,30 @@ func any(t testing.TB, url string, v []byte) *anypb.Any {
 }
 
 func (d *daemon) options(engine string) *anypb.Any {
-	b, err := proto.Marshal(&runcoptions.Options{BinaryName: engine, Root: filepath.Join(d.dir, "engine")})
+	b, err := proto.Marshal(&runcoptions.Options{BinaryName: engine, Root: filepath.Join(d.Dir, "engine")})
 	if err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
-	return any(d.t, "containerd.runc.v1.Options", b)
+	return any(d.T, "containerd.runc.v1.Options", b)
 }
 
 // define makes a container without a task.
 func (d *daemon) define(engine string, changes ...change) *box {
-	d.t.Helper()
+	d.T.Helper()
 	id := fmt.Sprintf("c%d", sequence.Add(1))
 	text, err := json.Marshal(d.spec(id, changes))
 	if err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
-	_, err = d.containers().Create(d.ctx(), &containers.CreateContainerRequest{Container: &containers.Container{
+	_, err = d.containers().Create(d.Context(), &containers.CreateContainerRequest{Container: &containers.Container{
 		ID:      id,
-		Runtime: &containers.Container_Runtime{Name: d.shim, Options: d.options(engine)},
-		Spec:    any(d.t, "types.containerd.io/opencontainers/runtime-spec/1/Spec", text),
+		Runtime: &containers.Container_Runtime{Name: d.Shim, Options: d.options(engine)},
+		Spec:    any(d.T, "types.containerd.io/opencontainers/runtime-spec/1/Spec", text),
 	}})
 	if err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
-	return &box{d: d, t: d.t, id: id, engine: engine}
+	return &box{d: d, t: d.T, id: id, engine: engine}
 }
 
 // stdio are FIFOs, and what has come out of them.
@@ -201,34 +220,34 @@ func collect(t testing.TB, path string) *collector {
 
 // pipes makes FIFOs for a process; with a terminal there is no stderr.
 func (d *daemon) pipes(name string, terminal bool) stdio {
-	d.t.Helper()
-	base := filepath.Join(d.dir, fmt.Sprintf("f%d-%s", sequence.Add(1), name))
+	d.T.Helper()
+	base := filepath.Join(d.Dir, fmt.Sprintf("f%d-%s", sequence.Add(1), name))
 	s := stdio{in: base + "-in", out: base + "-out", terminal: terminal}
 	if err := syscall.Mkfifo(s.in, 0o600); err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
 	// Not to be held up by the shim's opening, nor by its not reading.
 	w, err := os.OpenFile(s.in, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
-	d.t.Cleanup(func() { w.Close() })
+	d.T.Cleanup(func() { w.Close() })
 	s.writer = w
-	s.output[0] = collect(d.t, s.out)
+	s.output[0] = collect(d.T, s.out)
 	if !terminal {
 		s.err = base + "-err"
-		s.output[1] = collect(d.t, s.err)
+		s.output[1] = collect(d.T, s.err)
 	}
 	return s
 }
 
 func (d *daemon) rootfs() []*types.Mount {
-	return []*types.Mount{{Type: "bind", Source: d.root, Options: []string{"rbind", "ro"}}}
+	return []*types.Mount{{Type: "bind", Source: d.Root, Options: []string{"rbind", "ro"}}}
 }
 
 // create makes the task of a container.
 func (b *box) create(s stdio) error {
-	r, err := b.d.tasks().Create(b.d.ctx(), &tasks.CreateTaskRequest{
+	r, err := b.d.tasks().Create(b.d.Context(), &tasks.CreateTaskRequest{
 		ContainerID: b.id, Rootfs: b.d.rootfs(), Options: b.d.options(b.engine),
 		Stdin: s.in, Stdout: s.out, Stderr: s.err, Terminal: s.terminal,
 	})
@@ -239,26 +258,26 @@ func (b *box) create(s stdio) error {
 }
 
 func (b *box) start() error {
-	_, err := b.d.tasks().Start(b.d.ctx(), &tasks.StartRequest{ContainerID: b.id})
+	_, err := b.d.tasks().Start(b.d.Context(), &tasks.StartRequest{ContainerID: b.id})
 	return err
 }
 
 // run defines, creates and starts a container.
 func (d *daemon) run(engine string, changes ...change) *box {
-	d.t.Helper()
+	d.T.Helper()
 	b := d.define(engine, changes...)
 	if err := b.create(stdio{}); err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
 	if err := b.start(); err != nil {
-		d.t.Fatal(err)
+		d.T.Fatal(err)
 	}
 	return b
 }
 
 func (b *box) wait(execID string) uint32 {
 	b.t.Helper()
-	r, err := b.d.tasks().Wait(b.d.ctx(), &tasks.WaitRequest{ContainerID: b.id, ExecID: execID})
+	r, err := b.d.tasks().Wait(b.d.Context(), &tasks.WaitRequest{ContainerID: b.id, ExecID: execID})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -266,7 +285,7 @@ func (b *box) wait(execID string) uint32 {
 }
 
 func (b *box) kill(signal uint32) error {
-	_, err := b.d.tasks().Kill(b.d.ctx(), &tasks.KillRequest{ContainerID: b.id, Signal: signal})
+	_, err := b.d.tasks().Kill(b.d.Context(), &tasks.KillRequest{ContainerID: b.id, Signal: signal})
 	return err
 }
 
@@ -274,12 +293,12 @@ func (b *box) kill(signal uint32) error {
 func (b *box) remove() {
 	b.t.Helper()
 	b.kill(9)
-	r, err := b.d.tasks().Get(b.d.ctx(), &tasks.GetRequest{ContainerID: b.id})
+	r, err := b.d.tasks().Get(b.d.Context(), &tasks.GetRequest{ContainerID: b.id})
 	if err == nil {
 		if r.Process.Status.String() != "CREATED" {
 			b.wait("")
 		}
-		if _, err := b.d.tasks().Delete(b.d.ctx(), &tasks.DeleteTaskRequest{ContainerID: b.id}); err != nil {
+		if _, err := b.d.tasks().Delete(b.d.Context(), &tasks.DeleteTaskRequest{ContainerID: b.id}); err != nil {
 			b.t.Errorf("delete %s: %v", b.id, err)
 		}
 	}
@@ -288,14 +307,14 @@ func (b *box) remove() {
 
 func (b *box) undefine() {
 	b.t.Helper()
-	if _, err := b.d.containers().Delete(b.d.ctx(), &containers.DeleteContainerRequest{ID: b.id}); err != nil {
+	if _, err := b.d.containers().Delete(b.d.Context(), &containers.DeleteContainerRequest{ID: b.id}); err != nil {
 		b.t.Errorf("delete container %s: %v", b.id, err)
 	}
 }
 
 func (b *box) status() string {
 	b.t.Helper()
-	r, err := b.d.tasks().Get(b.d.ctx(), &tasks.GetRequest{ContainerID: b.id})
+	r, err := b.d.tasks().Get(b.d.Context(), &tasks.GetRequest{ContainerID: b.id})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -309,16 +328,16 @@ func (b *box) exec(id string, s stdio, a ...string) error {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if _, err := b.d.tasks().Exec(b.d.ctx(), &tasks.ExecProcessRequest{
+	if _, err := b.d.tasks().Exec(b.d.Context(), &tasks.ExecProcessRequest{
 		ContainerID: b.id, ExecID: id, Stdin: s.in, Stdout: s.out, Stderr: s.err, Terminal: s.terminal,
 		Spec: any(b.t, "types.containerd.io/opencontainers/runtime-spec/1/Process", process),
 	}); err != nil {
 		return err
 	}
-	_, err = b.d.tasks().Start(b.d.ctx(), &tasks.StartRequest{ContainerID: b.id, ExecID: id})
+	_, err = b.d.tasks().Start(b.d.Context(), &tasks.StartRequest{ContainerID: b.id, ExecID: id})
 	return err
 }
 
 func (b *box) deleteExec(id string) (*tasks.DeleteResponse, error) {
-	return b.d.tasks().DeleteProcess(b.d.ctx(), &tasks.DeleteProcessRequest{ContainerID: b.id, ExecID: id})
+	return b.d.tasks().DeleteProcess(b.d.Context(), &tasks.DeleteProcessRequest{ContainerID: b.id, ExecID: id})
 }

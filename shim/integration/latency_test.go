@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+
+	"github.com/berth-runtime/berth/test/containerd"
 )
 
 // BenchmarkCreateToDelete is a whole life through containerd, for each shim and
@@ -16,13 +18,13 @@ func BenchmarkCreateToDelete(b *testing.B) {
 		{"runc shim, runc", "containerd-shim-runc-v2", "runc"},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
-			d := newDaemon(b)
+			d := newDaemon(b, containerd.Old(b))
 			if bc.shim != "" {
 				path, err := exec.LookPath(bc.shim)
 				if err != nil {
 					b.Skipf("%s is not installed", bc.shim)
 				}
-				d.shim = path
+				d.Shim = path
 			}
 			for b.Loop() {
 				b.StopTimer() // containerd's own database
@@ -35,7 +37,7 @@ func BenchmarkCreateToDelete(b *testing.B) {
 					b.Fatal(err)
 				}
 				c.wait("")
-				if _, err := d.tasks().Delete(d.ctx(), &tasks.DeleteTaskRequest{ContainerID: c.id}); err != nil {
+				if _, err := d.tasks().Delete(d.Context(), &tasks.DeleteTaskRequest{ContainerID: c.id}); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()

@@ -19,7 +19,7 @@ import (
 )
 
 func TestStatusAndOutput(t *testing.T) {
-	withEngines(t, func(t *testing.T, d *daemon, engine string) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
 		for script, want := range map[string]uint32{"exit 0": 0, "exit 3": 3, "kill -9 $$": 0, "exit 255": 255} {
 			b := d.define(engine, sh("echo out; echo err >&2; "+script))
 			s := d.pipes(b.id, false)
@@ -34,7 +34,7 @@ func TestStatusAndOutput(t *testing.T) {
 			if got != want {
 				t.Errorf("%s: status %d, want %d", script, got, want)
 			}
-			r, err := d.tasks().Delete(d.ctx(), &tasks.DeleteTaskRequest{ContainerID: b.id})
+			r, err := d.tasks().Delete(d.Context(), &tasks.DeleteTaskRequest{ContainerID: b.id})
 			if err != nil || r.ExitStatus != want || r.Pid != b.pid {
 				t.Errorf("%s: deleted as %v, %v", script, r, err)
 			}
@@ -59,7 +59,7 @@ func TestStatusAndOutput(t *testing.T) {
 
 // The last bytes of a process that ends at once must reach its client.
 func TestNoOutputIsLost(t *testing.T) {
-	withEngines(t, func(t *testing.T, d *daemon, engine string) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
 		const lines = 20000
 		var want bytes.Buffer
 		for i := 1; i <= lines; i++ {
@@ -86,7 +86,7 @@ func TestNoOutputIsLost(t *testing.T) {
 }
 
 func TestExecs(t *testing.T) {
-	withEngines(t, func(t *testing.T, d *daemon, engine string) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
 		b := d.run(engine)
 		defer b.remove()
 		var wg sync.WaitGroup
@@ -117,7 +117,7 @@ func TestExecs(t *testing.T) {
 		if err := b.exec("killed", stdio{}, "sleep", "1000"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.tasks().Kill(d.ctx(), &tasks.KillRequest{ContainerID: b.id, ExecID: "killed", Signal: 15}); err != nil {
+		if _, err := d.tasks().Kill(d.Context(), &tasks.KillRequest{ContainerID: b.id, ExecID: "killed", Signal: 15}); err != nil {
 			t.Error(err)
 		}
 		if got := b.wait("killed"); got != 143 {
@@ -132,7 +132,7 @@ func TestExecs(t *testing.T) {
 		}
 		eventually(t, "the input comes back", func() bool { return s.output[0].String() == "some input\n" })
 		s.writer.Close()
-		if _, err := d.tasks().CloseIO(d.ctx(), &tasks.CloseIORequest{ContainerID: b.id, ExecID: "cat", Stdin: true}); err != nil {
+		if _, err := d.tasks().CloseIO(d.Context(), &tasks.CloseIORequest{ContainerID: b.id, ExecID: "cat", Stdin: true}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.wait("cat"); got != 0 {
@@ -147,7 +147,7 @@ func TestExecs(t *testing.T) {
 }
 
 func TestTerminal(t *testing.T) {
-	withEngines(t, func(t *testing.T, d *daemon, engine string) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
 		b := d.define(engine, sh("stty size; read x; stty size; echo got $x; exit 4"), func(s *specs.Spec) { s.Process.Terminal = true })
 		s := d.pipes(b.id, true)
 		if err := b.create(s); err != nil {
@@ -155,7 +155,7 @@ func TestTerminal(t *testing.T) {
 		}
 		resize := func(w, h uint32) {
 			t.Helper()
-			if _, err := d.tasks().ResizePty(d.ctx(), &tasks.ResizePtyRequest{ContainerID: b.id, Width: w, Height: h}); err != nil {
+			if _, err := d.tasks().ResizePty(d.Context(), &tasks.ResizePtyRequest{ContainerID: b.id, Width: w, Height: h}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -179,13 +179,13 @@ func TestTerminal(t *testing.T) {
 }
 
 func TestPauseUpdatePidsStats(t *testing.T) {
-	withEngines(t, func(t *testing.T, d *daemon, engine string) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
 		b := d.run(engine)
 		defer b.remove()
 		if err := b.exec("e", stdio{}, "sleep", "1000"); err != nil {
 			t.Fatal(err)
 		}
-		r, err := d.tasks().ListPids(d.ctx(), &tasks.ListPidsRequest{ContainerID: b.id})
+		r, err := d.tasks().ListPids(d.Context(), &tasks.ListPidsRequest{ContainerID: b.id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,24 +198,24 @@ func TestPauseUpdatePidsStats(t *testing.T) {
 		if len(r.Processes) != 2 || execs != 1 {
 			t.Errorf("processes: %v", r.Processes)
 		}
-		if _, err := d.tasks().Pause(d.ctx(), &tasks.PauseTaskRequest{ContainerID: b.id}); err != nil {
+		if _, err := d.tasks().Pause(d.Context(), &tasks.PauseTaskRequest{ContainerID: b.id}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.status(); got != "PAUSED" {
 			t.Errorf("paused: %s", got)
 		}
 		wantCode(t, "a second pause", codes.FailedPrecondition, func() error {
-			_, err := d.tasks().Pause(d.ctx(), &tasks.PauseTaskRequest{ContainerID: b.id})
+			_, err := d.tasks().Pause(d.Context(), &tasks.PauseTaskRequest{ContainerID: b.id})
 			return err
 		})
 		wantCode(t, "exec while paused", codes.FailedPrecondition, func() error { return b.exec("e2", stdio{}, "true") })
-		if _, err := d.tasks().Resume(d.ctx(), &tasks.ResumeTaskRequest{ContainerID: b.id}); err != nil {
+		if _, err := d.tasks().Resume(d.Context(), &tasks.ResumeTaskRequest{ContainerID: b.id}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.status(); got != "RUNNING" {
 			t.Errorf("resumed: %s", got)
 		}
-		m, err := d.tasks().Metrics(d.ctx(), &tasks.MetricsRequest{})
+		m, err := d.tasks().Metrics(d.Context(), &tasks.MetricsRequest{})
 		if err != nil || len(m.Metrics) != 1 {
 			t.Fatalf("metrics: %v, %v", m, err)
 		}
@@ -234,14 +234,14 @@ func TestPauseUpdatePidsStats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = d.tasks().Update(d.ctx(), &tasks.UpdateTaskRequest{
+		_, err = d.tasks().Update(d.Context(), &tasks.UpdateTaskRequest{
 			ContainerID: b.id, Resources: any(t, "types.containerd.io/opencontainers/runtime-spec/1/linux/Resources", resources),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		limits, _ := filepath.Glob("/sys/fs/cgroup/*" + d.cgroup + "/" + b.id + "/pids.max")
-		unified, _ := filepath.Glob("/sys/fs/cgroup" + d.cgroup + "/" + b.id + "/pids.max")
+		limits, _ := filepath.Glob("/sys/fs/cgroup/*" + d.Cgroup + "/" + b.id + "/pids.max")
+		unified, _ := filepath.Glob("/sys/fs/cgroup" + d.Cgroup + "/" + b.id + "/pids.max")
 		for _, path := range append(limits, unified...) {
 			if text, _ := os.ReadFile(path); string(text) != "57\n" {
 				t.Errorf("%s: %q", path, text)
@@ -259,18 +259,18 @@ func wantCode(t *testing.T, what string, want codes.Code, call func() error) {
 }
 
 func TestErrors(t *testing.T) {
-	withEngines(t, func(t *testing.T, d *daemon, engine string) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
 		b := d.run(engine)
 		defer b.remove()
 		wantCode(t, "a second create", codes.AlreadyExists, func() error { return b.create(stdio{}) })
 		wantCode(t, "delete while running", codes.FailedPrecondition, func() error {
-			_, err := d.tasks().Delete(d.ctx(), &tasks.DeleteTaskRequest{ContainerID: b.id})
+			_, err := d.tasks().Delete(d.Context(), &tasks.DeleteTaskRequest{ContainerID: b.id})
 			return err
 		})
 		wantCode(t, "a second start", codes.FailedPrecondition, b.start)
 		wantCode(t, "an unknown exec", codes.NotFound, func() error { _, err := b.deleteExec("nope"); return err })
 		wantCode(t, "resume of what is not paused", codes.FailedPrecondition, func() error {
-			_, err := d.tasks().Resume(d.ctx(), &tasks.ResumeTaskRequest{ContainerID: b.id})
+			_, err := d.tasks().Resume(d.Context(), &tasks.ResumeTaskRequest{ContainerID: b.id})
 			return err
 		})
 		if err := b.exec("e", stdio{}, "sleep", "1000"); err != nil {
@@ -301,7 +301,7 @@ func TestErrors(t *testing.T) {
 			io     stdio
 			words  string
 		}{
-			"stdio":   {sh("exit"), stdio{out: d.dir + "/nothing/out"}, "nothing/out"},
+			"stdio":   {sh("exit"), stdio{out: d.Dir + "/nothing/out"}, "nothing/out"},
 			"scheme":  {sh("exit"), stdio{out: "gopher://x"}, "gopher"},
 			"program": {args("/no/such/program"), stdio{}, "/no/such/program"},
 			"rootfs":  {func(s *specs.Spec) { s.Root.Path = "elsewhere" }, stdio{}, "elsewhere"},
@@ -324,7 +324,7 @@ func TestErrors(t *testing.T) {
 // An orphan in the container's pid namespace, and one in the host's, must not
 // outlive the container's init, nor stay zombies.
 func TestOrphans(t *testing.T) {
-	withEngines(t, func(t *testing.T, d *daemon, engine string) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
 		for name, c := range map[string]change{
 			"own pid namespace":    func(*specs.Spec) {},
 			"host's pid namespace": func(s *specs.Spec) { s.Linux.Namespaces = s.Linux.Namespaces[1:] },
@@ -351,7 +351,7 @@ func anyProcess(cmdline string) bool {
 }
 
 func TestManyAtOnce(t *testing.T) {
-	withEngines(t, func(t *testing.T, d *daemon, engine string) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
 		n := 20
 		var wg sync.WaitGroup
 		for i := range n {
@@ -378,7 +378,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // A task that is deleted without having been started.
 func TestDeleteCreated(t *testing.T) {
-	withEngines(t, func(t *testing.T, d *daemon, engine string) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
 		b := d.define(engine)
 		if err := b.create(stdio{}); err != nil {
 			t.Fatal(err)
@@ -386,7 +386,7 @@ func TestDeleteCreated(t *testing.T) {
 		if got := b.status(); got != "CREATED" {
 			t.Errorf("status %s", got)
 		}
-		if _, err := d.tasks().Delete(d.ctx(), &tasks.DeleteTaskRequest{ContainerID: b.id}); err != nil {
+		if _, err := d.tasks().Delete(d.Context(), &tasks.DeleteTaskRequest{ContainerID: b.id}); err != nil {
 			t.Error(err)
 		}
 		b.undefine()
@@ -406,15 +406,18 @@ func TestDeleteCreated(t *testing.T) {
 }
 
 func TestShimIsBelowContainerdForOOM(t *testing.T) {
-	d := newDaemon(t)
+	withReleases(t, testShimIsBelowContainerdForOOM)
+}
+
+func testShimIsBelowContainerdForOOM(t *testing.T, d *daemon) {
 	b := d.run("")
 	defer b.remove()
-	for _, pid := range d.shims() {
+	for _, pid := range d.Shims() {
 		ours, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", d.process.Process.Pid))
+		theirs, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", d.Process.Process.Pid))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,6 +85,7 @@ func (s *Service) pids(ctx context.Context, r *wire.PidsRequest) (wire.Message, 
 	}
 	c.mu.Lock()
 	handle := c.handle
+	ended, init := c.init.ended, c.init.pid
 	execs := make(map[int]string, len(c.execs))
 	for id, p := range c.execs {
 		if p.state == running {
@@ -95,6 +96,12 @@ func (s *Service) pids(ctx context.Context, r *wire.PidsRequest) (wire.Message, 
 	answer := &wire.PidsResponse{}
 	if handle == nil {
 		return answer, nil
+	}
+	if ended {
+		// containerd 2 asks this of each shim when it starts, takes an empty answer for
+		// a shim that has no task, and throws it away, with the status of the task that
+		// ended while containerd was down.
+		return &wire.PidsResponse{Processes: []*wire.ProcessInfo{{Pid: uint32(init)}}}, nil
 	}
 	pids, err := handle.Pids(ctx)
 	if err != nil {

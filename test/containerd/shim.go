@@ -1,0 +1,83 @@
+package containerd
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const module = "github.com/berth-runtime/berth"
+
+// built is the folder of the shim that BuildShim makes.
+var built = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "berth-shim-test-") })
+
+var buildShim = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("BERTH_SHIM"); path != "" {
+		return filepath.Abs(path)
+	}
+	dir, err := built()
+	if err != nil {
+		return "", err
+	}
+	top, err := moduleFolder()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "containerd-shim-berth-v2")
+	cmd := exec.Command("go", "build", "-o", path, module+"/cmd/containerd-shim-berth-v2")
+	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the shim: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// BuildShim builds the shim, once for all tests of a program; BERTH_SHIM names
+// one that is built already.
+func BuildShim(t testing.TB) string {
+	t.Helper()
+	path, err := buildShim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Main runs the tests of a package and removes what they share.
+func Main(m *testing.M) {
+	code := m.Run()
+	if dir, err := built(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// moduleFolder is where this module is, from a package of it or from one of a
+// module inside it.
+func moduleFolder() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module's folder: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// Shims are the pids of this daemon's shims that serve. Those have the option
+// -socket, and it is in the daemon's folder.
+func (d *Daemon) Shims() (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		cmdline, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err == nil && bytes.HasPrefix(cmdline, []byte(d.Shim)) && bytes.Contains(cmdline, []byte("\x00-socket\x00"+d.Dir+"/")) {
+			var pid int
+			fmt.Sscan(e.Name(), &pid)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
