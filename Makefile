@@ -44,6 +44,15 @@ docs: build ## make the generated pages anew
 fuzz: ## run each fuzz target for FUZZTIME (default 10m)
 	scripts/fuzz $${FUZZTIME:-10m}
 
+.PHONY: bench
+bench: build ## measure beside runc, crun and containerd (BENCH_ROUNDS=30, BENCH_ROWS=run,commands,…)
+	@scripts/install-for bench
+	scripts/bench
+
+.PHONY: bench-check
+bench-check: ## fail where a run takes more system calls, or the pure parts more allocations, than bench/limits.txt allows
+	go test -count=1 -v ./bench
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf $(BIN) dist

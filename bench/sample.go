@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// sample is one turn.
+type sample struct {
+	value float64 // milliseconds, or what the row's unit says
+	cpu   float64 // milliseconds of CPU of the command and of what it waited for
+}
+
+// contender is what takes turns in a row.
+type contender struct {
+	name string
+	turn func() (sample, error)
+}
+
+// turns measures contenders in turns. One that fails is out, and its cell says why.
+func (b *bench) turns(row *Row, pause time.Duration, contenders []contender) {
+	b.turnsOf(row, pause, b.rounds, contenders)
+}
+
+func (b *bench) turnsOf(row *Row, pause time.Duration, rounds int, contenders []contender) {
+	samples := make([][]sample, len(contenders))
+	failed := make([]error, len(contenders))
+	for round := range rounds {
+		for i := range contenders {
+			// Each round begins with another, so that none always comes after the same.
+			at := (i + round) % len(contenders)
+			if failed[at] != nil {
+				continue
+			}
+			time.Sleep(pause)
+			s, err := contenders[at].turn()
+			if err != nil {
+				failed[at] = err
+				progress("%s: %s: %v", row.Name, contenders[at].name, err)
+				continue
+			}
+			samples[at] = append(samples[at], s)
+		}
+	}
+	for i, c := range contenders {
+		row.Cells = append(row.Cells, cellOf(c.name, samples[i], failed[i]))
+	}
+	b.report.add(row)
+}
+
+func cellOf(name string, samples []sample, failed error) Cell {
+	if failed != nil {
+		return Cell{Contender: name, Failed: failed.Error()}
+	}
+	values, cpu := make([]float64, len(samples)), make([]float64, len(samples))
+	for i, s := range samples {
+		values[i], cpu[i] = s.value, s.cpu
+	}
+	return Cell{Contender: name, Median: median(values), Min: slices.Min(values), Max: slices.Max(values), CPU: median(cpu), Rounds: len(samples)}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if n == 0 {
+		return 0
+	}
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
+
+// begin starts a command without going through package os/exec: no goroutine and
+// no pipe of ours is in what is measured. What it says goes to a file.
+func (b *bench) begin(words []string, dir string) (*os.Process, *os.File, error) {
+	said, err := os.CreateTemp(b.dir, "said-")
+	if err != nil {
+		return nil, nil, err
+	}
+	_ = os.Remove(said.Name())
+	p, err := os.StartProcess(words[0], words, &os.ProcAttr{Dir: dir, Env: os.Environ(), Files: []*os.File{b.null, said, said}})
+	if err != nil {
+		said.Close()
+		return nil, nil, err
+	}
+	return p, said, nil
+}
+
+// time runs a command to its end.
+func (b *bench) time(words []string) (sample, error) {
+	begun := time.Now()
+	p, said, err := b.begin(words, "")
+	if err != nil {
+		return sample{}, err
+	}
+	return finish(p, said, begun, words)
+}
+
+func finish(p *os.Process, said *os.File, begun time.Time, words []string) (sample, error) {
+	defer said.Close()
+	state, err := p.Wait()
+	took := time.Since(begun)
+	if err != nil {
+		return sample{}, err
+	}
+	if !state.Success() {
+		return sample{}, fmt.Errorf("%s: %s: %s", strings.Join(words[:min(len(words), 4)], " "), state, output(said))
+	}
+	usage := state.SysUsage().(*syscall.Rusage)
+	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return sample{value: milliseconds(took), cpu: milliseconds(cpu)}, nil
+}
+
+func output(said *os.File) string {
+	text := make([]byte, 2000)
+	n, _ := said.ReadAt(text, 0)
+	return strings.TrimSpace(string(text[:n]))
+}
+
+// keep gives another descriptor of what a command says, for after its end.
+func keep(said *os.File) *os.File {
+	fd, err := syscall.Dup(int(said.Fd()))
+	if err != nil {
+		return nil // output of it is empty then
+	}
+	return os.NewFile(uintptr(fd), said.Name())
+}
