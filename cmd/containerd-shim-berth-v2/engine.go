@@ -21,8 +21,12 @@ func openEngine(o *options.Options, namespace string, r *reaper.Reaper, warn fun
 }
 
 // transientEngine is for a command that is gone at once, and may print nothing
-// but its answer.
+// but its answer. The linked engine waits for its hooks itself: a reaper would
+// take them from it.
 func transientEngine(o *options.Options, namespace string) (engine.Engine, error) {
+	if o.BinaryName == "" {
+		return openEngine(o, namespace, nil, func(string) {})
+	}
 	r, err := oneReaper()
 	if err != nil {
 		return nil, err

@@ -49,6 +49,13 @@ func Start(a *Args, in io.Reader, out io.Writer) error {
 	if err := writeWhole("address", []byte(address)); err != nil {
 		return err
 	}
+	// A sandbox's options come here and with no call after it; and a delete may
+	// come before any call.
+	if *p.options != (options.Options{}) {
+		if err := p.options.Save("."); err != nil {
+			return fmt.Errorf("note the options in the bundle: %w", err)
+		}
+	}
 	if err := listenOrJoin(a, p, path); err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ type Config struct {
 	// SharedPid says that the container has no pid namespace of its own, so that
 	// the end of its init does not end the rest of it.
 	SharedPid bool
+	// HasProcess says that there is a program to be run, which the config of a
+	// sandbox may leave out.
+	HasProcess bool
 }
 
 // ReadConfig reads config.json of a bundle. A bundle without one, as a sandbox
@@ -56,6 +59,15 @@ func ReadConfig(dir string) (*Config, error) {
 					c.Group = d.String()
 				case sandboxAnnotation:
 					sandbox = d.String()
+				}
+			}
+		case "process":
+			if d.Null() {
+				continue
+			}
+			for d.Object(); d.Next(); {
+				if d.Key() == "args" {
+					c.HasProcess = len(d.Strings()) > 0
 				}
 			}
 		case "linux":

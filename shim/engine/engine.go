@@ -17,6 +17,9 @@ import (
 var (
 	ErrNotFound   = errors.New("container does not exist")
 	ErrNotRunning = errors.New("process is not running")
+	// ErrInvalid is in the error of a config, a process or resources that are not
+	// what the OCI runtime spec wants.
+	ErrInvalid = errors.New("invalid")
 	// ErrNoStats is the answer of Stats where the container has no cgroup (any more).
 	ErrNoStats = errors.New("no cgroup to read")
 )

@@ -56,26 +56,30 @@ func descriptors(stdio engine.Stdio, p *engine.Process) (container.IO, func(), e
 
 // Create makes a container.
 func (e *Engine) Create(_ context.Context, s *engine.Create) (engine.Container, *engine.Process, error) {
+	return e.bring(s, func(o container.CreateOptions) (*container.Created, error) { return e.runtime.Create(s.ID, &o) })
+}
+
+// bring has a container made, by one way or another, and lets go of its process.
+func (e *Engine) bring(s *engine.Create, do func(container.CreateOptions) (*container.Created, error)) (engine.Container, *engine.Process, error) {
 	p := new(engine.Process)
 	stdio, release, err := descriptors(s.Stdio, p)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer release()
-	made, err := e.runtime.Create(s.ID, &container.CreateOptions{
+	made, err := do(container.CreateOptions{
 		Bundle: s.Bundle, IO: stdio, PidFile: filepath.Join(s.Bundle, "init.pid"),
 		NoPivot: s.NoPivotRoot, NoNewKeyring: s.NoNewKeyring,
 	})
-	if err == nil {
-		p.Pid = made.Pid
-		made.Close()
-	}
 	if err != nil {
 		if p.Console != nil {
 			p.Console.Close()
 		}
 		return nil, nil, kind(err)
 	}
+	p.Pid = made.Pid
+	made.Process().Detach()
+	made.Close()
 	return &handle{e.runtime, s.ID}, p, nil
 }
 
@@ -115,7 +119,10 @@ func (h *handle) with(do func(*container.Container) error) error {
 
 // kind lets callers branch on the engine's errors without knowing the engine.
 func kind(err error) error {
+	var complaints spec.Errors
 	switch {
+	case errors.As(err, &complaints):
+		return fmt.Errorf("%w%w", err, hidden{engine.ErrInvalid})
 	case errors.Is(err, container.ErrNotExist):
 		return fmt.Errorf("%w%w", err, hidden{engine.ErrNotFound})
 	case errors.Is(err, container.ErrNotRunning):
@@ -153,7 +160,7 @@ func (h *handle) Delete(_ context.Context, force bool) error {
 func (h *handle) Exec(_ context.Context, s *engine.Exec) (*engine.Process, error) {
 	process, err := spec.ParseProcess(s.Process)
 	if err != nil {
-		return nil, fmt.Errorf("process of exec %s: %w", s.ID, err)
+		return nil, kind(fmt.Errorf("process of exec %s: %w", s.ID, err))
 	}
 	process.Terminal = s.Stdio.Terminal
 	p := new(engine.Process)
@@ -190,7 +197,7 @@ func (h *handle) Pids(context.Context) (pids []int, err error) {
 func (h *handle) Update(_ context.Context, resources []byte) error {
 	limits, err := spec.ParseResources(resources)
 	if err != nil {
-		return fmt.Errorf("resources of an update: %w", err)
+		return kind(fmt.Errorf("resources of an update: %w", err))
 	}
 	return h.with(func(c *container.Container) error { return c.Update(&container.Changes{Resources: limits}) })
 }

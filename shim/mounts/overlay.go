@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/sys"
 )
 
 // fsconfigLimit is the longest value that fsconfig(2) takes, less its zero.
@@ -132,19 +133,15 @@ func mountRelative(source, target string, o *options) error {
 	if len(data) >= os.Getpagesize() {
 		return fmt.Errorf("options of %d bytes, relative to %s still %d, exceed a page", len(strings.Join(o.data, ",")), parent, len(data))
 	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		err := unix.Unshare(unix.CLONE_FS)
-		if err == nil {
+	sys.OnThrowawayThread(func() {
+		if err = unix.Unshare(unix.CLONE_FS); err == nil {
 			err = unix.Chdir(parent)
 		}
 		if err == nil {
 			err = unix.Mount(source, target, "overlay", o.flags, data)
 		}
-		done <- err
-	}()
-	return <-done
+	})
+	return err
 }
 
 func lowerDirs(o *options) []string {

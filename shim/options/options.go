@@ -130,21 +130,32 @@ func (o *Options) StateRoot(namespace string) string {
 // file is where a bundle keeps its options. runc's shim has one of that name.
 const file = "options.json"
 
-// Save writes what a later delete needs into a bundle.
+// Save writes what a later delete needs, or the sandbox that has no other way to
+// learn its options, into a bundle.
 func (o *Options) Save(bundle string) error {
-	b := []byte(`{"binary_name":`)
-	b = json.AppendString(b, o.BinaryName)
-	b = json.AppendString(append(b, `,"root":`...), o.Root)
-	b = append(b, `,"systemd_cgroup":`...)
-	if o.SystemdCgroup {
-		b = append(b, "true}"...)
-	} else {
-		b = append(b, "false}"...)
+	w := json.NewWriter(nil, "").Object()
+	w.Key("binary_name").String(o.BinaryName)
+	w.Key("root").String(o.Root)
+	for _, f := range o.flags() {
+		w.Key(f.key).Bool(*f.set)
 	}
-	if err := os.WriteFile(filepath.Join(bundle, file), b, 0o600); err != nil {
+	w.End()
+	if err := os.WriteFile(filepath.Join(bundle, file), w.Bytes(), 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(bundle, "runtime"), []byte(o.BinaryName), 0o600)
+}
+
+type flag struct {
+	key string
+	set *bool
+}
+
+// flags are the options that a file keeps and that are set or not.
+func (o *Options) flags() []flag {
+	return []flag{
+		{"systemd_cgroup", &o.SystemdCgroup}, {"no_pivot_root", &o.NoPivotRoot}, {"no_new_keyring", &o.NoNewKeyring},
+	}
 }
 
 // Load reads what Save wrote; of a bundle without it, the error wraps
@@ -163,8 +174,12 @@ func Load(bundle string) (*Options, error) {
 			o.BinaryName = d.String()
 		case "root":
 			o.Root = d.String()
-		case "systemd_cgroup":
-			o.SystemdCgroup = d.Bool()
+		default:
+			for _, f := range o.flags() {
+				if d.Key() == f.key {
+					*f.set = d.Bool()
+				}
+			}
 		}
 	}
 	if err := d.Close(); err != nil {

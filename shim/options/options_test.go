@@ -121,7 +121,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if _, err := Load(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("of an empty bundle: %v", err)
 	}
-	o := &Options{RuncOptions: wire.RuncOptions{BinaryName: "/a \"b", Root: "/r", SystemdCgroup: true}}
+	o := &Options{RuncOptions: wire.RuncOptions{BinaryName: "/a \"b", Root: "/r", SystemdCgroup: true, NoPivotRoot: true, NoNewKeyring: true}}
 	if err := o.Save(dir); err != nil {
 		t.Fatal(err)
 	}

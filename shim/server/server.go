@@ -23,6 +23,7 @@ import (
 	"github.com/berth-runtime/berth/shim/metrics"
 	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/reaper"
+	"github.com/berth-runtime/berth/shim/sandbox"
 	"github.com/berth-runtime/berth/shim/task"
 	"github.com/berth-runtime/berth/shim/ttrpc"
 )
@@ -85,6 +86,7 @@ func Run(a *bootstrap.Args, config Config) error {
 		Engine: engines.get, Cgroup: openCgroup, Log: logger.warn, Shutdown: leave,
 	})
 	service.Register(server)
+	sandbox.New(service).Register(server)
 	idle := time.AfterFunc(idlePause, debug.FreeOSMemory)
 	server.OnCall(func() { idle.Reset(idlePause) })
 	handleSignals(logger, leave)

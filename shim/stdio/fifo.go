@@ -50,9 +50,7 @@ func openOutput(ctx context.Context, path string) (*output, error) {
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ENXIO) { // no reader yet
-		if err = awaitReader(ctx, path); err == nil {
-			file, err = os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
-		}
+		file, err = awaitReader(ctx, path)
 	}
 	if err != nil {
 		return nil, err
@@ -65,36 +63,45 @@ func openOutput(ctx context.Context, path string) (*output, error) {
 	return &output{file: file, keep: keep}, nil
 }
 
-// awaitReader returns when somebody has the FIFO open for reading. Only an open
-// that blocks can wait for that, so a thread does it; when ctx ends first, the
-// open is let go by a reader of our own.
-func awaitReader(ctx context.Context, path string) error {
-	opened := make(chan error, 1)
-	hold := make(chan struct{})
+// awaitReader opens a FIFO for writing when somebody has it open for reading.
+// Only an open that blocks can wait for that, so a thread does it; when ctx ends
+// first, the open is let go by a reader of our own. What that open gives is kept:
+// a reader that saw it closed would take that for the end of the output.
+func awaitReader(ctx context.Context, path string) (*os.File, error) {
+	type result struct {
+		fd  int
+		err error
+	}
+	opened := make(chan result, 1)
 	go func() {
-		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-		for err == unix.EINTR {
-			fd, err = unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-		}
-		opened <- err
-		<-hold
-		if err == nil {
-			unix.Close(fd)
+		for {
+			fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+			if err != unix.EINTR {
+				opened <- result{fd, err}
+				return
+			}
 		}
 	}()
-	defer close(hold)
 	select {
-	case err := <-opened:
-		if err != nil {
-			return &os.PathError{Op: "open", Path: path, Err: err}
+	case r := <-opened:
+		if r.err == nil {
+			r.err = unix.SetNonblock(r.fd, true)
 		}
-		return nil
+		if r.err != nil {
+			if r.fd >= 0 {
+				unix.Close(r.fd)
+			}
+			return nil, &os.PathError{Op: "open", Path: path, Err: r.err}
+		}
+		return os.NewFile(uintptr(r.fd), path), nil
 	case <-ctx.Done():
 		if fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
-			<-opened
+			if r := <-opened; r.err == nil {
+				unix.Close(r.fd)
+			}
 			unix.Close(fd)
 		}
-		return fmt.Errorf("wait for a reader of %s: %w", path, ctx.Err())
+		return nil, fmt.Errorf("wait for a reader of %s: %w", path, ctx.Err())
 	}
 }
 

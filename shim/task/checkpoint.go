@@ -20,17 +20,24 @@ func (s *Service) checkpoint(ctx context.Context, r *wire.CheckpointTaskRequest)
 	var o wire.CheckpointOptions
 	if r.Options != nil {
 		if err := wire.Unmarshal(r.Options.Value, &o); err != nil {
-			return nil, failf(ttrpc.InvalidArgument, "checkpoint options: %w", err)
+			return nil, Failf(ttrpc.InvalidArgument, "checkpoint options: %w", err)
 		}
 	}
 	c.change.Lock()
 	defer c.change.Unlock()
 	c.mu.Lock()
 	at, ended, now := c.init.state, c.init.ended, c.init.status()
+	c.checkpointing = at == running && !ended
 	c.mu.Unlock()
 	if at != running || ended {
-		return nil, failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be checkpointed", c.id, now)
+		return nil, Failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be checkpointed", c.id, now)
 	}
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.checkpointing = false
+		c.settle(c.init)
+	}()
 	work := o.WorkPath
 	if work == "" {
 		work = c.options.CriuWorkPath
@@ -46,14 +53,17 @@ func (s *Service) checkpoint(ctx context.Context, r *wire.CheckpointTaskRequest)
 		ExternalUnixSockets: o.ExternalUnixSockets, Terminal: o.Terminal || c.init.config.Terminal, FileLocks: o.FileLocks,
 		EmptyNamespaces: o.EmptyNamespaces, CgroupsMode: o.CgroupsMode,
 	}
-	if err := c.handle.Checkpoint(context.WithoutCancel(ctx), spec); err != nil {
+	release := s.Reaper.Hold() // criu is the engine's to wait for
+	err = c.handle.Checkpoint(context.WithoutCancel(ctx), spec)
+	release()
+	if err != nil {
 		kept := filepath.Join(c.bundle, "criu-dump.log")
 		if copyErr := copyFile(kept, filepath.Join(work, "dump.log")); copyErr == nil {
-			return nil, failf(ttrpc.Unknown, "checkpoint container %q: %w (criu's log is in %s)", c.id, err, kept)
+			return nil, Failf(ttrpc.Unknown, "checkpoint container %q: %w (criu's log is in %s)", c.id, err, kept)
 		} else if !errors.Is(copyErr, os.ErrNotExist) {
 			s.Log("keep criu's log: " + copyErr.Error())
 		}
-		return nil, failf(ttrpc.Unknown, "checkpoint container %q: %w", c.id, err)
+		return nil, Failf(ttrpc.Unknown, "checkpoint container %q: %w", c.id, err)
 	}
 	s.Publish(&wire.TaskCheckpointed{ContainerID: c.id, Checkpoint: r.Path})
 	return &wire.Empty{}, nil

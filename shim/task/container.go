@@ -38,6 +38,10 @@ type container struct {
 	execs  map[string]*process
 	pausing,
 	paused bool
+	// checkpointing holds the init's exit back: a checkpoint that ends the container
+	// is told of first.
+	checkpointing bool
+
 	cgroup   engine.Cgroup // nil if it could not be opened
 	stopOOM  func()
 	lastType string // what the cgroup said last
@@ -91,7 +95,7 @@ func (c *container) process(execID string) (*process, error) {
 	defer c.mu.Unlock()
 	p := c.execs[execID]
 	if p == nil {
-		return nil, failf(ttrpc.NotFound, "exec %q of container %q is not known to this shim", execID, c.id)
+		return nil, Failf(ttrpc.NotFound, "exec %q of container %q is not known to this shim", execID, c.id)
 	}
 	return p, nil
 }
@@ -174,7 +178,7 @@ func (c *container) settle(p *process) {
 	if !p.ended || p.state == starting || p.state == stopped {
 		return
 	}
-	if p.execID == "" && (!p.settled || c.liveExecs() > 0) {
+	if p.execID == "" && (!p.settled || c.checkpointing || c.liveExecs() > 0) {
 		return
 	}
 	p.state = stopped

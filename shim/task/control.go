@@ -17,29 +17,32 @@ func (s *Service) kill(ctx context.Context, r *wire.KillRequest) (wire.Message, 
 		return nil, err
 	}
 	c.mu.Lock()
-	at, ended, child, handle, paused := p.state, p.ended, p.child, c.handle, c.paused || c.pausing
+	at, ended, child, handle := p.state, p.ended, p.child, c.handle
 	c.mu.Unlock()
 	if at == stopped || ended {
-		return nil, failf(ttrpc.NotFound, "process %q of container %q has ended already", p.eventID(), c.id)
+		return nil, Failf(ttrpc.NotFound, "process %q of container %q has ended already", p.eventID(), c.id)
 	}
 	if child == nil {
-		return nil, failf(ttrpc.FailedPrecondition, "process %q of container %q is not started", p.eventID(), c.id)
+		return nil, Failf(ttrpc.FailedPrecondition, "process %q of container %q is not started", p.eventID(), c.id)
+	}
+	const lastSignal = 64
+	if r.Signal > lastSignal {
+		return nil, Failf(ttrpc.InvalidArgument, "%d is no signal: they go up to %d", r.Signal, lastSignal)
 	}
 	signal := syscall.Signal(r.Signal)
 	if p.execID != "" && !r.All {
 		if err := child.Signal(signal); errors.Is(err, unix.ESRCH) {
-			return nil, failf(ttrpc.NotFound, "process %q of container %q has ended already", p.eventID(), c.id)
+			return nil, Failf(ttrpc.NotFound, "process %q of container %q has ended already", p.eventID(), c.id)
 		} else if err != nil {
-			return nil, failf(ttrpc.InvalidArgument, "signal %d to process %q of container %q: %w", r.Signal, p.eventID(), c.id, err)
+			return nil, Failf(ttrpc.Unknown, "signal %d to process %q of container %q: %w", r.Signal, p.eventID(), c.id, err)
 		}
 		return &wire.Empty{}, nil
 	}
 	if err := handle.Kill(ctx, signal, r.All); err != nil {
 		return nil, err
 	}
-	if paused && signal == unix.SIGKILL {
-		// The freezer of cgroup v1 keeps even this signal from being delivered.
-		handle.Resume(ctx)
+	if signal == unix.SIGKILL {
+		c.thaw(ctx)
 	}
 	return &wire.Empty{}, nil
 }
@@ -54,7 +57,7 @@ func (s *Service) pause(ctx context.Context, r *wire.PauseRequest) (wire.Message
 	c.mu.Lock()
 	if c.init.state != running || c.init.ended || c.paused {
 		defer c.mu.Unlock()
-		return nil, failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be paused", c.id, c.init.status())
+		return nil, Failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be paused", c.id, c.init.status())
 	}
 	c.pausing = true
 	c.mu.Unlock()
@@ -82,7 +85,7 @@ func (s *Service) resume(ctx context.Context, r *wire.ResumeRequest) (wire.Messa
 	c.mu.Lock()
 	if !c.paused {
 		defer c.mu.Unlock()
-		return nil, failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be resumed", c.id, c.init.status())
+		return nil, Failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be resumed", c.id, c.init.status())
 	}
 	c.mu.Unlock()
 	if err := c.handle.Resume(context.WithoutCancel(ctx)); err != nil {
@@ -103,7 +106,7 @@ func (s *Service) update(ctx context.Context, r *wire.UpdateTaskRequest) (wire.M
 		return nil, err
 	}
 	if r.Resources == nil {
-		return nil, failf(ttrpc.InvalidArgument, "update of container %q has no resources", c.id)
+		return nil, Failf(ttrpc.InvalidArgument, "update of container %q has no resources", c.id)
 	}
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -111,7 +114,7 @@ func (s *Service) update(ctx context.Context, r *wire.UpdateTaskRequest) (wire.M
 	ended, handle, now := c.init.ended, c.handle, c.init.status()
 	c.mu.Unlock()
 	if ended || handle == nil {
-		return nil, failf(ttrpc.FailedPrecondition, "container %q has no cgroup to update: it is %s", c.id, now)
+		return nil, Failf(ttrpc.FailedPrecondition, "container %q has no cgroup to update: it is %s", c.id, now)
 	}
 	if err := handle.Update(context.WithoutCancel(ctx), r.Resources.Value); err != nil {
 		return nil, err

@@ -17,19 +17,19 @@ import (
 
 func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.Message, error) {
 	if r.ID == "" || r.Bundle == "" {
-		return nil, failf(ttrpc.InvalidArgument, "create needs an id and a bundle")
+		return nil, Failf(ttrpc.InvalidArgument, "create needs an id and a bundle")
 	}
 	o, err := options.Parse(r.Options)
 	if err != nil {
-		return nil, failf(ttrpc.InvalidArgument, "%w", err)
+		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
 	}
 	config, err := bundle.ReadConfig(r.Bundle)
 	if err != nil {
-		return nil, failf(ttrpc.InvalidArgument, "%w", err)
+		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
 	}
 	eng, err := s.Engine(o)
 	if err != nil {
-		return nil, failf(ttrpc.InvalidArgument, "%w", err)
+		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
 	}
 	c := &container{service: s, id: r.ID, bundle: r.Bundle, options: o, config: config, engine: eng, execs: make(map[string]*process)}
 	c.init = c.newProcess("", stdio.Config{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal})
@@ -70,14 +70,16 @@ func (s *Service) reserve(c *container) error {
 	defer s.mu.Unlock()
 	delete(s.expected, c.id)
 	if s.closing {
-		return failf(ttrpc.Unavailable, "the shim is about to leave")
+		return Failf(ttrpc.Unavailable, "the shim is about to leave")
 	}
 	if s.containers[c.id] != nil {
-		return failf(ttrpc.AlreadyExists, "container %q exists already", c.id)
+		return Failf(ttrpc.AlreadyExists, "container %q exists already", c.id)
 	}
 	s.containers[c.id] = c
 	if leader := s.containers[c.config.Group]; leader != nil && leader != c {
 		c.leader = leader.bundle
+	} else if s.sandbox != "" {
+		c.leader = s.sandbox
 	}
 	return nil
 }
@@ -97,11 +99,11 @@ func (s *Service) forget(c *container) {
 func (c *container) make(ctx context.Context, r *wire.CreateTaskRequest) (err error) {
 	// From here on a delete that runs after a crash finds what it needs.
 	if err := c.options.Save(c.bundle); err != nil {
-		return failf(ttrpc.Unknown, "note the options in the bundle: %w", err)
+		return Failf(ttrpc.Unknown, "note the options in the bundle: %w", err)
 	}
 	if c.leader != "" {
 		if err := bundle.AddMember(c.leader, c.id, c.bundle); err != nil {
-			return failf(ttrpc.Unknown, "note the container in the bundle of its group: %w", err)
+			return Failf(ttrpc.Unknown, "note the container in the bundle of its group: %w", err)
 		}
 	}
 	rootfs := filepath.Join(c.bundle, "rootfs")
@@ -135,7 +137,7 @@ func (c *container) make(ctx context.Context, r *wire.CreateTaskRequest) (err er
 func (c *container) openIO(ctx context.Context, config stdio.Config) (*stdio.IO, error) {
 	io, err := stdio.Open(ctx, config, c.service.Reaper, c.service.Log)
 	if err != nil {
-		return nil, failf(ttrpc.InvalidArgument, "%w", err)
+		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
 	}
 	return io, nil
 }

@@ -40,7 +40,7 @@ func (c *container) deleteInit(ctx context.Context) error {
 	}
 	switch {
 	case before == running && !ended || before == starting:
-		return failf(ttrpc.FailedPrecondition, "container %q is running: it must be stopped before it is deleted", c.id)
+		return Failf(ttrpc.FailedPrecondition, "container %q is running: it must be stopped before it is deleted", c.id)
 	case before == running:
 		<-p.done // its exit is about to be published
 	case before == created && !gone:
@@ -97,9 +97,9 @@ func (c *container) deleteExec(p *process) error {
 	c.mu.Unlock()
 	switch {
 	case !known:
-		return failf(ttrpc.NotFound, "exec %q of container %q has been deleted", p.execID, c.id)
+		return Failf(ttrpc.NotFound, "exec %q of container %q has been deleted", p.execID, c.id)
 	case before == starting || before == running && !ended:
-		return failf(ttrpc.FailedPrecondition, "exec %q of container %q is running: it must be stopped before it is deleted", p.execID, c.id)
+		return Failf(ttrpc.FailedPrecondition, "exec %q of container %q is running: it must be stopped before it is deleted", p.execID, c.id)
 	case before == running:
 		<-p.done
 	}

@@ -185,7 +185,7 @@ func call[T any, P interface {
 	*T
 	wire.Message
 }](w *world, f func(context.Context, P) (wire.Message, error), req P) error {
-	_, err := method(f)(context.Background(), wire.Marshal(req))
+	_, err := Method(f)(context.Background(), wire.Marshal(req))
 	return err
 }
 

@@ -128,7 +128,7 @@ func (s *Service) stats(_ context.Context, r *wire.StatsRequest) (wire.Message, 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lastType == "" {
-		return nil, failf(ttrpc.NotFound, "container %q has no cgroup", c.id)
+		return nil, Failf(ttrpc.NotFound, "container %q has no cgroup", c.id)
 	}
 	return &wire.StatsResponse{Stats: &wire.Any{TypeURL: c.lastType, Value: c.lastStat}}, nil
 }

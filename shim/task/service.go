@@ -42,6 +42,7 @@ type Service struct {
 	mu         sync.Mutex
 	containers map[string]*container
 	expected   map[string]time.Time // containers that a start has announced, and until when
+	sandbox    string               // bundle of the sandbox that leads them, if there is one
 	asked      bool                 // to shut down
 	closing    bool
 }
@@ -55,15 +56,15 @@ func New(c Config) *Service {
 // service, which have the same messages, and as the shim's own.
 func (s *Service) Register(server *ttrpc.Server) {
 	methods := map[string]ttrpc.Handler{
-		"State": method(s.state), "Create": method(s.create), "Start": method(s.start), "Delete": method(s.delete),
-		"Pids": method(s.pids), "Pause": method(s.pause), "Resume": method(s.resume), "Checkpoint": method(s.checkpoint),
-		"Kill": method(s.kill), "Exec": method(s.exec), "ResizePty": method(s.resizePty), "CloseIO": method(s.closeIO),
-		"Update": method(s.update), "Wait": method(s.wait), "Stats": method(s.stats), "Connect": method(s.connect),
-		"Shutdown": method(s.shutdown),
+		"State": Method(s.state), "Create": Method(s.create), "Start": Method(s.start), "Delete": Method(s.delete),
+		"Pids": Method(s.pids), "Pause": Method(s.pause), "Resume": Method(s.resume), "Checkpoint": Method(s.checkpoint),
+		"Kill": Method(s.kill), "Exec": Method(s.exec), "ResizePty": Method(s.resizePty), "CloseIO": Method(s.closeIO),
+		"Update": Method(s.update), "Wait": Method(s.wait), "Stats": Method(s.stats), "Connect": Method(s.connect),
+		"Shutdown": Method(s.shutdown),
 	}
 	server.Register("containerd.task.v2.Task", methods)
 	server.Register("containerd.task.v3.Task", methods)
-	server.Register(OwnService, map[string]ttrpc.Handler{ExpectMethod: method(s.expect)})
+	server.Register(OwnService, map[string]ttrpc.Handler{ExpectMethod: Method(s.expect)})
 }
 
 // OwnService is the service of ours, by which a start tells a shim that is
@@ -73,8 +74,8 @@ const (
 	ExpectMethod = "Expect"
 )
 
-// method makes a handler of a function on messages.
-func method[Req any, P interface {
+// Method makes a handler of a function on messages.
+func Method[Req any, P interface {
 	*Req
 	wire.Message
 }](f func(context.Context, P) (wire.Message, error)) ttrpc.Handler {
@@ -99,13 +100,16 @@ func withCode(err error) error {
 	switch {
 	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotRunning):
 		code = ttrpc.NotFound
+	case errors.Is(err, engine.ErrInvalid):
+		code = ttrpc.InvalidArgument
 	case errors.Is(err, errors.ErrUnsupported):
 		code = ttrpc.Unimplemented
 	}
 	return &ttrpc.Error{Code: code, Text: err.Error(), Cause: err}
 }
 
-func failf(code ttrpc.Code, format string, args ...any) error {
+// Failf makes an error with the code that it has on the wire.
+func Failf(code ttrpc.Code, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &ttrpc.Error{Code: code, Text: err.Error(), Cause: errors.Unwrap(err)}
 }
@@ -116,7 +120,7 @@ func (s *Service) find(id string) (*container, error) {
 	defer s.mu.Unlock()
 	c := s.containers[id]
 	if c == nil || !c.made {
-		return nil, failf(ttrpc.NotFound, "container %q is not known to this shim", id)
+		return nil, Failf(ttrpc.NotFound, "container %q is not known to this shim", id)
 	}
 	return c, nil
 }
@@ -135,7 +139,7 @@ func (s *Service) expect(_ context.Context, r *wire.ConnectRequest) (wire.Messag
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
-		return nil, failf(ttrpc.Unavailable, "the shim is about to leave")
+		return nil, Failf(ttrpc.Unavailable, "the shim is about to leave")
 	}
 	s.expected[r.ID] = time.Now().Add(expectation)
 	time.AfterFunc(expectation, s.leaveIfDone)
@@ -162,8 +166,8 @@ func (s *Service) shutdown(context.Context, *wire.ShutdownRequest) (wire.Message
 	return &wire.Empty{}, nil
 }
 
-// leaveIfDone ends the shim if it was asked to shut down, and has no container
-// and awaits none.
+// leaveIfDone ends the shim if it was asked to shut down, has no container and
+// awaits none, and no sandbox, which is shut down by a call of its own.
 func (s *Service) leaveIfDone() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +177,7 @@ func (s *Service) leaveIfDone() {
 			delete(s.expected, id)
 		}
 	}
-	if s.closing || !s.asked || len(s.containers) > 0 || len(s.expected) > 0 {
+	if s.closing || !s.asked || s.sandbox != "" || len(s.containers) > 0 || len(s.expected) > 0 {
 		return
 	}
 	s.closing = true

@@ -64,7 +64,7 @@ func (c *container) begin(p *process) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p.state != created || p.ended {
-		return failf(ttrpc.FailedPrecondition, "process %q of container %q is %s and cannot be started", p.eventID(), c.id, p.status())
+		return Failf(ttrpc.FailedPrecondition, "process %q of container %q is %s and cannot be started", p.eventID(), c.id, p.status())
 	}
 	p.state = starting
 	return nil
@@ -76,15 +76,15 @@ func (s *Service) exec(_ context.Context, r *wire.ExecProcessRequest) (wire.Mess
 		return nil, err
 	}
 	if r.ExecID == "" || filepath.Base(r.ExecID) != r.ExecID {
-		return nil, failf(ttrpc.InvalidArgument, "%q cannot be the id of an exec", r.ExecID)
+		return nil, Failf(ttrpc.InvalidArgument, "%q cannot be the id of an exec", r.ExecID)
 	}
 	if r.Spec == nil {
-		return nil, failf(ttrpc.InvalidArgument, "exec %q has no process", r.ExecID)
+		return nil, Failf(ttrpc.InvalidArgument, "exec %q has no process", r.ExecID)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.execs[r.ExecID] != nil || r.ExecID == c.id {
-		return nil, failf(ttrpc.AlreadyExists, "exec %q of container %q exists already", r.ExecID, c.id)
+		return nil, Failf(ttrpc.AlreadyExists, "exec %q of container %q exists already", r.ExecID, c.id)
 	}
 	if err := c.execAllowed(); err != nil {
 		return nil, err
@@ -101,11 +101,11 @@ func (s *Service) exec(_ context.Context, r *wire.ExecProcessRequest) (wire.Mess
 func (c *container) execAllowed() error {
 	switch {
 	case c.init.ended || c.init.state == stopped:
-		return failf(ttrpc.FailedPrecondition, "container %q has stopped: no exec is possible", c.id)
+		return Failf(ttrpc.FailedPrecondition, "container %q has stopped: no exec is possible", c.id)
 	case c.paused || c.pausing:
-		return failf(ttrpc.FailedPrecondition, "container %q is paused: no exec is possible", c.id)
+		return Failf(ttrpc.FailedPrecondition, "container %q is paused: no exec is possible", c.id)
 	case c.handle == nil:
-		return failf(ttrpc.FailedPrecondition, "container %q is not restored yet: no exec is possible", c.id)
+		return Failf(ttrpc.FailedPrecondition, "container %q is not restored yet: no exec is possible", c.id)
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func TestCallsInTheWrongState(t *testing.T) {
 	w.code("update after the end", call(w, w.update, &wire.UpdateTaskRequest{ID: "c", Resources: &wire.Any{}}), ttrpc.FailedPrecondition)
 	w.must(w.drop("c", ""))
 	w.code("delete twice", w.drop("c", ""), ttrpc.NotFound)
-	w.code("broken request", func() error { _, err := method(w.start)(context.Background(), []byte{0xff}); return err }(), ttrpc.InvalidArgument)
+	w.code("broken request", func() error { _, err := Method(w.start)(context.Background(), []byte{0xff}); return err }(), ttrpc.InvalidArgument)
 }
 
 // A failed delete can be tried again, and then does the rest.
