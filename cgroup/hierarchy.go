@@ -3,6 +3,8 @@ package cgroup
 import (
 	"slices"
 	"strings"
+
+	"github.com/berth-runtime/berth/internal/mountinfo"
 )
 
 // Hierarchy is one tree of cgroups: the version 2 one, or a version 1 one with
@@ -64,12 +66,13 @@ func isLegacyController(option string) bool {
 }
 
 // hierarchyOf turns a mount into the hierarchy it shows.
-func hierarchyOf(m mount) Hierarchy {
-	h := Hierarchy{Version: m.version, Mountpoint: m.point, Root: m.root, ReadOnly: m.readOnly}
-	if m.version == 2 {
+func hierarchyOf(m mountinfo.Entry) Hierarchy {
+	h := Hierarchy{Version: 1, Mountpoint: m.Point, Root: m.Root, ReadOnly: mountinfo.HasOption(m.Options, "ro")}
+	if m.Type == "cgroup2" {
+		h.Version = 2
 		return h
 	}
-	for option := range strings.SplitSeq(m.options, ",") {
+	for option := range strings.SplitSeq(m.Super, ",") {
 		switch {
 		case isLegacyController(option):
 			h.Controllers = append(h.Controllers, option)

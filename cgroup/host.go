@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/internal/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -61,7 +62,8 @@ func DetectIn(dir string) (*Host, error) {
 	if err != nil {
 		return nil, &Error{Op: "read", Path: path, Err: err}
 	}
-	h.adopt(parseMountinfo(text))
+	// Linux calls a cpuset file system mounted on its own so.
+	h.adopt(mountinfo.Parse(string(text), "cgroup2", "cgroup", "cpuset"))
 	for i := range h.hierarchies {
 		u := &h.hierarchies[i]
 		if u.Version != 2 {
@@ -78,13 +80,13 @@ func DetectIn(dir string) (*Host, error) {
 }
 
 // adopt keeps the best visible mount of each hierarchy.
-func (h *Host) adopt(mounts []mount) {
+func (h *Host) adopt(mounts []mountinfo.Entry) {
 	found := make([]Hierarchy, 0, len(mounts))
 	for _, m := range mounts {
 		// A later mount on the same place hides the earlier.
-		found = slices.DeleteFunc(found, func(f Hierarchy) bool { return f.Mountpoint == m.point })
+		found = slices.DeleteFunc(found, func(f Hierarchy) bool { return f.Mountpoint == m.Point })
 		c := hierarchyOf(m)
-		c.dir = h.root + strings.TrimSuffix(m.point, "/")
+		c.dir = h.root + strings.TrimSuffix(m.Point, "/")
 		if c.dir == "" {
 			c.dir = "/"
 		}

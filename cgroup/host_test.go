@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/berth-runtime/berth/internal/mountinfo"
 )
 
 // Layouts, as the mount tables of real machines show them.
@@ -147,7 +149,7 @@ func FuzzMountinfo(f *testing.F) {
 		f.Add([]byte(table))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, m := range parseMountinfo(text) {
+		for _, m := range mountinfo.Parse(string(text), "cgroup2", "cgroup") {
 			h := hierarchyOf(m)
 			if h.Version != 1 && h.Version != 2 {
 				t.Errorf("version %d", h.Version)

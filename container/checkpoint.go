@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-runtime/berth/checkpoint"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/mountinfo"
 	"github.com/berth-runtime/berth/plan"
 	"github.com/berth-runtime/berth/rootfs"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -216,7 +217,7 @@ func (d *dumper) outsideMounts() error {
 	if d.plan.Namespace(specs.MountNamespace) == nil {
 		return nil
 	}
-	mounts, err := rootfs.MountsOf(d.Pid)
+	mounts, err := mountinfo.Of(strconv.Itoa(d.Pid))
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func (d *dumper) outsideMounts() error {
 		return err
 	}
 	defer root.Close()
-	at := func(name string) (m rootfs.MountEntry, st unix.Stat_t) {
+	at := func(name string) (m mountinfo.Entry, st unix.Stat_t) {
 		id, st, err := root.Mount(name)
 		if err != nil {
 			return m, st
@@ -277,7 +278,7 @@ const nullDevice = "/dev/null"
 // outsideFiles records what the descriptors of the first process are that came
 // from outside, for restore to put others in their place.
 func (d *dumper) outsideFiles() error {
-	mounts, err := rootfs.MountsOf(d.Pid)
+	mounts, err := mountinfo.Of(strconv.Itoa(d.Pid))
 	if err != nil {
 		return fmt.Errorf("container %s: %w", d.ID, err)
 	}

@@ -3,6 +3,7 @@ package container
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/berth-runtime/berth/compile"
 	"github.com/berth-runtime/berth/internal/caps"
+	"github.com/berth-runtime/berth/internal/mountinfo"
 	"github.com/berth-runtime/berth/plan"
 	"github.com/berth-runtime/berth/rootfs"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -66,9 +68,26 @@ func (m *maker) checkRoot() error {
 		return fmt.Errorf("config.json /root/path: root file system %q: %w", m.plan.Root.Path, err)
 	}
 	if m.plan.Root.Propagation&unix.MS_SHARED != 0 {
-		m.spawn.Facts.RootParent, err = rootfs.MountPointOf(m.plan.Root.Path)
+		m.spawn.Facts.RootParent, err = mountPointOf(m.plan.Root.Path)
 	}
 	return err
+}
+
+// mountPointOf finds the mount point that a path lies on.
+func mountPointOf(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("find the mount of %q: %w", path, err)
+	}
+	mounts, err := mountinfo.Of("self")
+	if err != nil {
+		return "", err
+	}
+	holding, ok := mountinfo.Holding(mounts, real)
+	if !ok {
+		return "", fmt.Errorf("find the mount of %q: /proc/self/mountinfo has none above it", real)
+	}
+	return holding.Point, nil
 }
 
 // sources looks at the sources of bind mounts: whether a missing target is to be

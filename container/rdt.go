@@ -2,11 +2,20 @@ package container
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"github.com/berth-runtime/berth/internal/mountinfo"
 	"github.com/berth-runtime/berth/internal/resctrl"
 )
+
+// findResctrl returns where the resctrl file system is.
+func findResctrl() (string, error) {
+	mounts, err := mountinfo.Of("self", resctrl.Filesystem)
+	if err != nil {
+		return "", fmt.Errorf("find the resctrl file system: %w", err)
+	}
+	return resctrl.Find(mounts)
+}
 
 // makeRdt finds or makes the container's class of service. What would be made is
 // on record before.
@@ -15,11 +24,7 @@ func (m *maker) makeRdt() error {
 	if config == nil {
 		return nil
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return fmt.Errorf("find the resctrl file system: %w", err)
-	}
-	mount, err := resctrl.Find(string(mounts))
+	mount, err := findResctrl()
 	if err != nil {
 		return fmt.Errorf("config.json /linux/intelRdt: %w", err)
 	}

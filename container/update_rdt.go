@@ -3,7 +3,6 @@ package container
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/berth-runtime/berth/internal/resctrl"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -64,11 +63,7 @@ func (c *Container) resctrlGroup(rdt *specs.LinuxIntelRdt) (string, error) {
 	if rdt == nil {
 		return "", errors.New("the container has no resctrl group (its config has no linux.intelRdt)")
 	}
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return "", fmt.Errorf("find the resctrl file system: %w", err)
-	}
-	mount, err := resctrl.Find(string(text))
+	mount, err := findResctrl()
 	if err != nil {
 		return "", err
 	}

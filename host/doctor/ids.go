@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/internal/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -153,15 +154,8 @@ func (m *Machine) powerless(path string, capability uint) string {
 	return "is neither setuid root nor has the file capability"
 }
 
-// mountOf is the mount point that a path lies on.
+// mountOf is the mount point that a path lies on; "" where nothing tells.
 func (m *Machine) mountOf(path string) string {
-	best := "/"
-	for line := range strings.Lines(m.read("proc/self/mountinfo")) {
-		if fields := strings.Fields(line); len(fields) > 4 {
-			if at := fields[4]; strings.HasPrefix(path, strings.TrimSuffix(at, "/")+"/") && len(at) >= len(best) {
-				best = at
-			}
-		}
-	}
-	return best
+	at, _ := mountinfo.Holding(mountinfo.Parse(m.read("proc/self/mountinfo")), path)
+	return at.Point
 }

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/internal/mountinfo"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -29,17 +30,18 @@ func Dir(mount, id string, config *specs.LinuxIntelRdt) string {
 // ErrNotMounted is returned where the config asks for RDT and the host has none.
 var ErrNotMounted = errors.New("no resctrl file system is mounted (mount -t resctrl resctrl /sys/fs/resctrl, on a machine that has it)")
 
-// Find returns where resctrl is mounted, by a text of /proc/PID/mountinfo.
-func Find(mountinfo string) (string, error) {
-	for line := range strings.Lines(mountinfo) {
-		before, after, ok := strings.Cut(line, " - ")
-		fields := strings.Fields(before)
-		if ok && len(fields) >= 5 && strings.HasPrefix(after, "resctrl ") {
-			return fields[4], nil
+// Find returns where resctrl is mounted, by a table of mounts.
+func Find(mounts []mountinfo.Entry) (string, error) {
+	for _, m := range mounts {
+		if m.Type == Filesystem {
+			return m.Point, nil
 		}
 	}
 	return "", ErrNotMounted
 }
+
+// Filesystem is the type that resctrl has in a table of mounts.
+const Filesystem = "resctrl"
 
 // A Group is the container's place in resctrl.
 type Group struct {

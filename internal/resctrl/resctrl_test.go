@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/mountinfo"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -41,10 +42,10 @@ func read(t *testing.T, path string) string {
 
 func TestFind(t *testing.T) {
 	const table = "20 1 0:5 / /sys rw - sysfs sysfs rw\n30 20 0:26 / /sys/fs/resctrl rw,relatime - resctrl resctrl rw\n"
-	if mount, err := Find(table); err != nil || mount != "/sys/fs/resctrl" {
+	if mount, err := Find(mountinfo.Parse(table)); err != nil || mount != "/sys/fs/resctrl" {
 		t.Errorf("%q, %v", mount, err)
 	}
-	if _, err := Find("20 1 0:5 / /resctrl rw - sysfs resctrl rw\n"); !errors.Is(err, ErrNotMounted) {
+	if _, err := Find(mountinfo.Parse("20 1 0:5 / /resctrl rw - sysfs resctrl rw\n")); !errors.Is(err, ErrNotMounted) {
 		t.Errorf("no resctrl: %v", err)
 	}
 }

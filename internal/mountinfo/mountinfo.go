@@ -1,0 +1,103 @@
+// Package mountinfo reads tables of mounts, /proc/PID/mountinfo.
+//
+// It parses text and opens nothing but the tables themselves. Who wants a few kinds
+// of file system only says so: the table grows with every container on the host,
+// and lines of other kinds are passed over after a look at their type.
+package mountinfo
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Entry is one mount, a line of proc_pid_mountinfo(5).
+type Entry struct {
+	ID, Parent int
+	Root       string // what of its file system is mounted
+	Point      string // where, below the root of the process
+	Options    string // of the mount
+	Type       string
+	Super      string // options of the file system
+}
+
+// Of lists the mounts of a process, by "self" or its number.
+func Of(process string, types ...string) ([]Entry, error) {
+	text, err := os.ReadFile("/proc/" + process + "/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("list the mounts of process %s: %w", process, err)
+	}
+	return Parse(string(text), types...), nil
+}
+
+// Parse reads a table, or those of its lines that are of the given types. A line
+// that can't be read is passed over: one odd mount must not hide the others.
+func Parse(text string, types ...string) []Entry {
+	var entries []Entry
+	for line := range strings.Lines(text) {
+		// Names have their spaces escaped, so the first " - " is the separator.
+		head, tail, ok := strings.Cut(line, " - ")
+		kind, _, _ := strings.Cut(tail, " ")
+		if !ok || len(types) > 0 && !slices.Contains(types, kind) {
+			continue
+		}
+		fields, super := strings.Fields(head), strings.Fields(tail)
+		if len(fields) < 6 || len(super) < 2 {
+			continue
+		}
+		e := Entry{Root: unescape(fields[3]), Point: unescape(fields[4]), Options: fields[5], Type: super[0], Super: super[len(super)-1]}
+		var err error
+		if e.ID, err = strconv.Atoi(fields[0]); err != nil {
+			continue
+		}
+		if e.Parent, err = strconv.Atoi(fields[1]); err != nil {
+			continue
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// Holding finds the mount that a path lies on: the last one whose mount point is
+// the longest above it.
+func Holding(entries []Entry, path string) (Entry, bool) {
+	best, found := Entry{}, false
+	for _, e := range entries {
+		above := e.Point == "/" || path == e.Point || strings.HasPrefix(path, e.Point+"/")
+		if above && len(e.Point) >= len(best.Point) {
+			best, found = e, true
+		}
+	}
+	return best, found
+}
+
+// HasOption reports whether a comma-separated list contains the option.
+func HasOption(list, option string) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		if part == option {
+			return true
+		}
+	}
+	return false
+}
+
+// unescape undoes the octal escapes (\040 and such) of odd characters.
+func unescape(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) && isOctal(s[i+1]) && isOctal(s[i+2]) && isOctal(s[i+3]) {
+			out = append(out, (s[i+1]-'0')<<6|(s[i+2]-'0')<<3|(s[i+3]-'0'))
+			i += 3
+			continue
+		}
+		out = append(out, s[i])
+	}
+	return string(out)
+}
+
+func isOctal(c byte) bool { return c >= '0' && c <= '7' }
