@@ -29,6 +29,11 @@ type compiler struct {
 	proc   program.Cell // a procfs of the container's pid namespace
 	hasPid bool         // proc is valid
 	dark   program.Cell // an empty read-only directory, once a mask has needed one
+
+	// For remountEach: the path of the spare descriptor, and what one step says.
+	spare program.Addr
+	flags program.Cell
+	below program.Addr
 }
 
 func newCompiler(p *plan.Plan, f *Facts) *compiler {
@@ -102,15 +107,15 @@ func (c *compiler) begin(preserve int) {
 	}
 	// All descriptors that the process is not meant to have end at its execve,
 	// those that leaked from the runtime's caller too (CVE-2024-21626).
-	// CLOSE_RANGE_CLOEXEC came with Linux 5.11.
+	// CLOSE_RANGE_CLOEXEC came with Linux 5.11. Before that our callers see to what
+	// leaked into them, and what we were given ourselves is known.
 	old, on := c.NewLabel(), c.NewLabel()
 	c.Call(unix.SYS_CLOSE_RANGE, program.Int(int64(3+preserve)), program.Imm(^uint64(0)>>32), program.Int(unix.CLOSE_RANGE_CLOEXEC)).
 		Expect(old, unix.EINVAL, unix.ENOSYS)
 	c.Place(on)
 	c.aside(old, on, func() {
-		c.Call(unix.SYS_FCNTL, c.report, program.Int(unix.F_SETFD), program.Int(unix.FD_CLOEXEC))
-		if c.f.Gate >= 0 {
-			c.Call(unix.SYS_FCNTL, program.Int(int64(c.f.Gate)), program.Int(unix.F_SETFD), program.Int(unix.FD_CLOEXEC))
+		for _, fd := range c.f.inherited() {
+			c.Call(unix.SYS_FCNTL, program.Int(int64(fd)), program.Int(unix.F_SETFD), program.Int(unix.FD_CLOEXEC))
 		}
 	})
 	if !c.tidy {
@@ -161,6 +166,12 @@ func (c *compiler) askValue(kind Ask, value uint64) {
 // askFD hands the runtime a descriptor with the Ask. The call that produced the
 // descriptor has stored it where the returned place says.
 func (c *compiler) askFD(kind Ask, value uint64, fd func(into program.Addr)) {
+	c.send(kind, value, fd)
+	c.answer()
+}
+
+// send is askFD without the answer.
+func (c *compiler) send(kind Ask, value uint64, fd func(into program.Addr)) {
 	record := c.Words(program.Imm(askMagic|uint64(kind)<<32), program.Imm(value))
 	iov := c.Words(record.Arg(), program.Int(16))
 	// A control message (cmsg(3)): length of header and data, SOL_SOCKET (1) and
@@ -169,7 +180,6 @@ func (c *compiler) askFD(kind Ask, value uint64, fd func(into program.Addr)) {
 	message := c.Words(program.Int(0), program.Int(0), iov.Arg(), program.Int(1), control.Arg(), program.Int(24), program.Int(0))
 	fd(control.Plus(16))
 	c.Call(unix.SYS_SENDMSG, c.report, message.Arg(), program.Int(unix.MSG_NOSIGNAL))
-	c.answer()
 }
 
 // answer waits for the runtime. The end of the file means that the runtime is

@@ -48,8 +48,34 @@ type Facts struct {
 	RootFD int
 	// OpenFiles is the hard limit of open files, 0 to keep to the soft one.
 	OpenFiles uint64
+	// NoMountSetattr is set where the kernel has no mount_setattr(2), which came with
+	// Linux 5.12. Spare is then a descriptor whose number is free for the Program.
+	NoMountSetattr bool
+	Spare          int
 	// LastCap is the highest capability that the kernel knows.
 	LastCap int
+}
+
+// inherited lists the descriptors that the Program was given for its own use.
+func (f *Facts) inherited() []int {
+	fds := []int{f.Report}
+	if f.Gate >= 0 {
+		fds = append(fds, f.Gate)
+	}
+	for _, fd := range []int{f.RootFD, f.Spare} {
+		if fd > 0 {
+			fds = append(fds, fd)
+		}
+	}
+	for _, j := range f.Joins {
+		fds = append(fds, j.FD)
+	}
+	for _, s := range f.Sources {
+		if s.FD > 0 {
+			fds = append(fds, s.FD)
+		}
+	}
+	return fds
 }
 
 // Join is a namespace to enter by an inherited descriptor.
@@ -103,6 +129,9 @@ const (
 	Limits
 	// Cgroup: the cgroup is to be made around the process, as systemd makes a scope.
 	Cgroup
+	// MountFlags: the descriptor is a mount whose attributes are to be changed as
+	// Value says (ParseMountChange). The answer is preceded by a list of RemountStep.
+	MountFlags
 )
 
 // askMagic begins each record of an Ask, so that it can't be taken for a failure.

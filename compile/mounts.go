@@ -115,10 +115,13 @@ func (c *compiler) mount(i int, m *plan.Mount) {
 	default:
 		tree = c.openSource(m)
 	}
-	if m.Bind {
-		c.setAttributes(tree, m.Set, bindClear(m), 0)
+	attributes := func() {
+		if m.Bind {
+			c.setAttributes(tree, m.Set, bindClear(m), 0)
+		}
+		c.setAttributes(tree, m.RecSet, m.RecClear, unix.AT_RECURSIVE)
 	}
-	c.setAttributes(tree, m.RecSet, m.RecClear, unix.AT_RECURSIVE)
+	c.whileDetached(attributes)
 
 	var target program.Cell
 	if !m.Bind && (m.Type == "proc" || m.Type == "sysfs") {
@@ -132,12 +135,9 @@ func (c *compiler) mount(i int, m *plan.Mount) {
 		c.copyUp(i, m, tree)
 	}
 	c.attach(tree, target)
+	c.onceAttached(attributes)
 	for _, flags := range m.Propagation {
-		at := uint64(unix.AT_EMPTY_PATH)
-		if flags&unix.MS_REC != 0 {
-			at |= unix.AT_RECURSIVE
-		}
-		c.mountSetattr(tree, at, 0, 0, uint64(flags&^unix.MS_REC))
+		c.changeAttributes(tree, MountChange{Propagation: uint64(flags &^ unix.MS_REC), Recursive: flags&unix.MS_REC != 0})
 	}
 	if m.Type == "proc" && m.Destination == "/proc" {
 		c.proc, c.hasPid = tree, true
@@ -218,21 +218,6 @@ func onDevice(fs string) bool {
 	return true
 }
 
-// setAttributes changes attributes of a mount that we hold (mount_setattr(2), 5.12).
-func (c *compiler) setAttributes(tree program.Cell, set, clear, flags uint64) {
-	if (set|clear)&unix.MOUNT_ATTR__ATIME != 0 {
-		clear |= unix.MOUNT_ATTR__ATIME // a field, not a flag: it is set as a whole or refused
-	}
-	if set|clear != 0 {
-		c.mountSetattr(tree, unix.AT_EMPTY_PATH|flags, set, clear, 0)
-	}
-}
-
-func (c *compiler) mountSetattr(tree program.Cell, flags, set, clear, propagation uint64) {
-	attr := c.Words(program.Imm(set), program.Imm(clear), program.Imm(propagation), program.Int(0))
-	c.Call(unix.SYS_MOUNT_SETATTR, tree.Value(), c.empty.Arg(), program.Imm(flags), attr.Arg(), program.Int(32))
-}
-
 func (c *compiler) attach(tree, target program.Cell) *program.Op {
 	return c.Call(unix.SYS_MOVE_MOUNT, tree.Value(), c.empty.Arg(), target.Value(), c.empty.Arg(), program.Imm(moveByHandle))
 }
@@ -276,9 +261,11 @@ func (c *compiler) mountCgroups(m *plan.Mount) {
 	dirs := c.f.CgroupDirs
 	if len(dirs) == 1 && dirs[0].Name == "" {
 		tree := c.openCgroup(dirs[0].Path)
-		c.setAttributes(tree, m.Set, bindClear(m), 0)
+		attributes := func() { c.setAttributes(tree, m.Set, bindClear(m), 0) }
+		c.whileDetached(attributes)
 		target := c.target(m.Destination, true)
 		c.attach(tree, target)
+		c.onceAttached(attributes)
 		c.close(target)
 		c.close(tree)
 		return

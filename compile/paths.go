@@ -61,8 +61,10 @@ func (c *compiler) readonlyPaths() {
 		absent := c.NewLabel()
 		c.open(p.Path, unix.O_PATH, target).Expect(absent, unix.ENOENT, unix.ENOTDIR, unix.EACCES)
 		c.Call(unix.SYS_OPEN_TREE, target.Value(), c.empty.Arg(), program.Imm(cloneTree|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)).Into(tree)
-		c.setAttributes(tree, unix.MOUNT_ATTR_RDONLY, 0, unix.AT_RECURSIVE)
+		readonly := func() { c.setAttributes(tree, unix.MOUNT_ATTR_RDONLY, 0, unix.AT_RECURSIVE) }
+		c.whileDetached(readonly)
 		c.attach(tree, target)
+		c.onceAttached(readonly)
 		c.close(tree)
 		c.close(target)
 		c.Place(absent)

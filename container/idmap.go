@@ -135,8 +135,11 @@ func idmapped(m *plan.Mount, p *plan.Plan) (int, error) {
 	if err != nil {
 		unix.Close(tree)
 		hint := ""
-		if err == unix.EINVAL {
+		switch err {
+		case unix.EINVAL:
 			hint = " (its file system does not support it on this kernel)"
+		case unix.ENOSYS:
+			hint = " (mounts with owners of their own came with Linux 5.12)"
 		}
 		return -1, fmt.Errorf("%s: %w%s", where, err, hint)
 	}

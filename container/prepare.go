@@ -26,6 +26,7 @@ func (m *maker) prepare() error {
 	m.spawn.Gate, m.spawn.Root, m.spawn.Cgroup = -1, -1, -1
 	f := &m.spawn.Facts
 	f.LastCap = lastCap()
+	f.NoMountSetattr = m.host.NoMountSetattr
 	if err := m.checkRoot(); err != nil {
 		return err
 	}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"runtime"
 	"strconv"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/checkpoint"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/launch"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -167,31 +167,42 @@ func (b *bringer) notified(n checkpoint.Notification, fd int) error {
 // readonlyRoot makes the root mount of a process's mount namespace read-only:
 // criu leaves the mount of a root as it finds it, and makes folders in it before.
 func readonlyRoot(pid int) error {
-	failed := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the namespace that it enters
-		failed <- func() error {
-			fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			defer unix.Close(fd)
-			// A mount namespace is entered only by who shares its folders with nobody
-			// (setns(2)), which Go's threads do.
-			if err := unix.Unshare(unix.CLONE_FS); err != nil {
-				return err
-			}
-			if err := unix.Setns(fd, unix.CLONE_NEWNS); err != nil {
-				return err
-			}
-			return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
-		}()
-	}()
-	if err := <-failed; err != nil {
+	var err error
+	sys.OnThrowawayThread(func() { err = readonlyRootIn(pid) })
+	if err != nil {
 		return fmt.Errorf("config.json /root/readonly: make the restored root read-only: %w", err)
 	}
 	return nil
 }
+
+// readonlyRootIn enters the mount namespace for good.
+func readonlyRootIn(pid int) error {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	// A mount namespace is entered only by who shares its folders with nobody
+	// (setns(2)), which Go's threads do.
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return err
+	}
+	if err := unix.Setns(fd, unix.CLONE_NEWNS); err != nil {
+		return err
+	}
+	err = unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	if err == unix.ENOSYS { // before Linux 5.12
+		var now unix.Statfs_t
+		if err = unix.Statfs("/", &now); err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|uintptr(now.Flags)&keptByRemount, "")
+		}
+	}
+	return err
+}
+
+// keptByRemount are the attributes of a mount that statfs(2) tells in the same bits
+// in which mount(2) takes them.
+const keptByRemount = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME
 
 // inheritFiles puts our descriptors in the place of those that the container had
 // from outside when it was written down.

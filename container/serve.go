@@ -28,6 +28,8 @@ func (m *maker) serve(ask compile.Record, fd int) error {
 		return m.startHooks(&m.plan.Hooks)
 	case compile.MapIDs:
 		return mapIDs(m.child.Pid, &m.plan.IDs, m.privileged())
+	case compile.MountFlags:
+		return m.remount(compile.ParseMountChange(ask.Value), fd)
 	case compile.Device:
 		return m.sameDevice(int(ask.Value), fd)
 	case compile.Limits:

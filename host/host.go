@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/ledger"
+	"golang.org/x/sys/unix"
 )
 
 // Host is what was found.
@@ -24,6 +25,8 @@ type Host struct {
 	CgroupBase string
 	// Systemd is nil where no unit is to be made.
 	Systemd *Systemd
+	// NoMountSetattr is set where the kernel has no mount_setattr(2) (Linux 5.12).
+	NoMountSetattr bool
 	// Landlock is the version of Landlock that the kernel has, 0 for none.
 	Landlock int
 }
@@ -34,7 +37,8 @@ func Probe() (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup hierarchies: %w", err)
 	}
-	h := &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: inUserNS(), Cgroups: groups, Layout: groups.Layout(), Landlock: landlockABI()}
+	h := &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: inUserNS(), Cgroups: groups, Layout: groups.Layout(),
+		Landlock: landlockABI(), NoMountSetattr: !hasMountSetattr()}
 	if h.UID != 0 {
 		base, err := groups.Base()
 		if err != nil {
@@ -43,6 +47,13 @@ func Probe() (*Host, error) {
 		h.CgroupBase = base
 	}
 	return h, nil
+}
+
+// hasMountSetattr tries the call without its argument, which is refused (EINVAL)
+// before anything else is looked at. A filter of an outer container may say EPERM.
+func hasMountSetattr() bool {
+	_, _, errno := unix.RawSyscall6(unix.SYS_MOUNT_SETATTR, ^uintptr(0), 0, 0, 0, 0, 0)
+	return errno == unix.EINVAL
 }
 
 // inUserNS reports whether our user namespace maps less than everything

@@ -56,6 +56,14 @@ func (c *Child) Answer() error {
 	return nil
 }
 
+// Send gives a child that waits for it a message of more than an answer.
+func (c *Child) Send(message []byte) error {
+	if err := unix.Sendto(c.report, message, unix.MSG_NOSIGNAL, nil); err != nil {
+		return fmt.Errorf("tell the container's init: %w", err)
+	}
+	return nil
+}
+
 // receive reads one record.
 func (c *Child) receive() (compile.Record, int, error) {
 	var buf [64]byte

@@ -112,6 +112,9 @@ func (s *Spawn) assign(report int) []uintptr {
 	if s.Root >= 0 {
 		s.Facts.RootFD = add(s.Root)
 	}
+	if s.Facts.NoMountSetattr {
+		s.Facts.Spare = add(report) // whatever; it is there to be replaced
+	}
 	return files
 }
 

@@ -172,6 +172,8 @@ func TestMounts(t *testing.T) {
 		{name: "no type", in: specs.Mount{Destination: "/a", Source: "x"}, err: "a mount that is no bind mount needs a type"},
 		{name: "remount", in: specs.Mount{Destination: "/a", Options: []string{"remount", "ro"}},
 			want: Mount{Destination: "/a", Remount: true, Set: unix.MOUNT_ATTR_RDONLY}},
+		{name: "remount of a bind mount", in: specs.Mount{Destination: "/a", Source: "tmpfs", Type: "bind", Options: []string{"remount", "bind", "ro"}},
+			want: Mount{Destination: "/a", Remount: true, Set: unix.MOUNT_ATTR_RDONLY}},
 		{name: "cgroup", in: specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup"}, want: Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Cgroup: true}},
 		{name: "cgroup2", in: specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup2"}, want: Mount{Destination: "/sys/fs/cgroup", Type: "cgroup2", Cgroup: true}},
 		{name: "copy up", in: specs.Mount{Destination: "/var", Type: "tmpfs", Options: []string{"tmpcopyup"}}, want: Mount{Destination: "/var", Type: "tmpfs", CopyUp: true}},

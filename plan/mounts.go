@@ -76,6 +76,10 @@ func mountOf(in *specs.Mount, at, bundle string, hasUserNS bool) (Mount, string)
 		m.Recursive = m.Recursive || in.Type == "rbind"
 	}
 	switch {
+	case m.Remount:
+		// With bind it means that one mount, and not its file system, as mount(8) has it;
+		// there is no source either way.
+		m.Type, m.Source, m.Bind = "", "", false
 	case m.Bind:
 		if m.Source == "" {
 			return m, "a bind mount needs a source"
@@ -83,8 +87,6 @@ func mountOf(in *specs.Mount, at, bundle string, hasUserNS bool) (Mount, string)
 		if !filepath.IsAbs(m.Source) {
 			m.Source = filepath.Join(bundle, m.Source)
 		}
-		m.Type = ""
-	case m.Remount:
 		m.Type = ""
 	case m.Type == "cgroup" || m.Type == "cgroup2":
 		m.Cgroup = true

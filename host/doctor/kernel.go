@@ -60,7 +60,7 @@ func features() []feature {
 	return []feature{
 		{name: "openat2", since: "5.6", try: tryOpenat2, required: true, without: "paths can't be kept inside of a container's root"},
 		{name: "mount API", since: "5.2", try: tryMountAPI, required: true, without: "nothing can be mounted"},
-		{name: "mount_setattr", since: "5.12", try: tryMountSetattr, without: "recursive mount options (rro, rnosuid, …) are refused"},
+		{name: "mount_setattr", since: "5.12", try: tryMountSetattr, without: "mounts are changed one by one, once they are attached"},
 		{name: "idmapped mounts", since: "5.12", try: tryIDMap, needs: Root, without: "mounts with uidMappings are refused"},
 		{name: "pidfd", since: "5.3", try: tryPidfd, required: true, without: "processes can't be waited for"},
 		{name: "pidfd_getfd", since: "5.6", try: tryPidfdGetfd, without: "terminals and seccomp listeners can't be fetched"},

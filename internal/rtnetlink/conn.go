@@ -10,8 +10,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"runtime"
 
+	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,34 +30,16 @@ func Open() (*Conn, error) {
 	return &Conn{fd: fd}, nil
 }
 
-// OpenIn opens a socket in the network namespace of a descriptor. The thread
-// that enters it for the moment is given up if it can't come back.
-func OpenIn(netns int) (*Conn, error) {
-	type result struct {
-		conn *Conn
-		err  error
-	}
-	done := make(chan result)
-	go func() {
-		runtime.LockOSThread()
-		own, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			done <- result{nil, fmt.Errorf("open our network namespace: %w", err)}
+// OpenIn opens a socket in the network namespace of a descriptor.
+func OpenIn(netns int) (conn *Conn, err error) {
+	sys.OnThrowawayThread(func() {
+		if err = unix.Setns(netns, unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("enter the network namespace: %w", err)
 			return
 		}
-		defer unix.Close(own)
-		if err := unix.Setns(netns, unix.CLONE_NEWNET); err != nil {
-			done <- result{nil, fmt.Errorf("enter the network namespace: %w", err)}
-			return
-		}
-		conn, err := Open()
-		if unix.Setns(own, unix.CLONE_NEWNET) == nil {
-			runtime.UnlockOSThread() // else the thread ends with this function
-		}
-		done <- result{conn, err}
-	}()
-	r := <-done
-	return r.conn, r.err
+		conn, err = Open()
+	})
+	return conn, err
 }
 
 // Close closes the socket.

@@ -22,7 +22,7 @@ func main() {
 	// Before anything else opens one.
 	fds := openFDs()
 	if len(os.Args) < 2 {
-		fail("usage: inside look|try|hook|signals|winch|hang|send|notify …")
+		fail("usage: inside look|try|hook|signals|winch|hang|send|notify|without|as …")
 	}
 	words := os.Args[2:]
 	switch os.Args[1] {
@@ -45,6 +45,10 @@ func main() {
 		}
 	case "send":
 		send(words)
+	case "without":
+		without(words)
+	case "as":
+		as(words)
 	case "notify":
 		if err := notify(words); err != nil {
 			fail(err.Error())

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// without runs a program on what looks like an older kernel: of the calls that the first word names, each answers
+// as one that is not there. It stands before the engine, not inside a container.
+//
+//	inside without mount_setattr,close_range_cloexec PROGRAM ARGUMENT…
+func without(words []string) {
+	const load, equal, set, answer = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K,
+		unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+	// Offsets in struct seccomp_data: the number, and the low half of the third argument.
+	const number, flags = 0, 16 + 2*8
+	filter := []unix.SockFilter{{Code: load, K: number}}
+	for _, name := range strings.Split(words[0], ",") {
+		switch name {
+		case "mount_setattr": // Linux before 5.12
+			filter = append(filter, unix.SockFilter{Code: equal, K: unix.SYS_MOUNT_SETATTR, Jf: 1},
+				unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)})
+		case "close_range_cloexec": // Linux before 5.11
+			filter = append(filter, unix.SockFilter{Code: equal, K: unix.SYS_CLOSE_RANGE, Jf: 4},
+				unix.SockFilter{Code: load, K: flags},
+				unix.SockFilter{Code: set, K: unix.CLOSE_RANGE_CLOEXEC, Jf: 1},
+				unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)},
+				unix.SockFilter{Code: load, K: number})
+		default:
+			fail("no kernel without " + name + " can be played")
+		}
+	}
+	filter = append(filter, unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW})
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	// Of this thread, which is the one that executes the program.
+	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+		fail("load the filter: " + errno.Error())
+	}
+	become(words[1:])
+}
+
+// as runs a program as an ordinary user, without any right of root's.
+//
+//	inside as UID PROGRAM ARGUMENT…
+func as(words []string) {
+	id, err := strconv.Atoi(words[0])
+	for _, step := range []func() error{
+		func() error { return err },
+		func() error { return unix.Setgroups(nil) },
+		func() error { return unix.Setresgid(id, id, id) },
+		func() error { return unix.Setresuid(id, id, id) },
+	} {
+		if err := step(); err != nil {
+			fail("become user " + words[0] + ": " + err.Error())
+		}
+	}
+	become(words[1:])
+}
+
+func become(words []string) {
+	fail(words[0] + ": " + unix.Exec(words[0], words, os.Environ()).Error())
+}
