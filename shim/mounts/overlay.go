@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/internal/sys"
