@@ -30,9 +30,6 @@ type CreateOptions struct {
 	// Attached containers are not started by Start: they are let go by the
 	// Created that Create returns.
 	Attached bool
-	// Armed, if not nil, is waited for before anything is made: the caller is not
-	// to be ended by a signal half-way.
-	Armed <-chan struct{}
 }
 
 // IO is where a process's descriptors come from and go to.
@@ -133,9 +130,6 @@ func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byt
 	}
 	for _, w := range p.Warnings {
 		r.warn("%s", w)
-	}
-	if o.Armed != nil {
-		<-o.Armed
 	}
 	c, err := r.claim(id)
 	if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/berth-runtime/berth/container"
@@ -83,8 +82,9 @@ func (p *program) exec(id string, args []string, o *execOptions) error {
 	}
 	var front *foreground
 	if !o.detach {
-		debug.SetGCPercent(100)
-		front = newForeground()
+		if front, err = newForeground(); err != nil {
+			return failed(err)
+		}
 		defer front.close()
 		if o.console == "" {
 			options.Console = front.console

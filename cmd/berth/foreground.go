@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
-	"os/signal"
+	"runtime/debug"
 	"sync"
 
+	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/internal/terminal"
 	"github.com/berth-runtime/berth/launch"
 	"golang.org/x/sys/unix"
@@ -14,36 +16,30 @@ import (
 // foreground stands between the caller and a process: signals go on to the
 // process, its terminal is tied to ours.
 type foreground struct {
-	signals chan os.Signal
-	armed   chan struct{} // closed when the signals that would end us are caught
-	ready   chan struct{} // closed when all signals are caught
+	signals int // readable where signals have come: a byte for each
 	raw     *terminal.Raw
 	master  *os.File
 	output  sync.WaitGroup
 }
 
 // newForeground catches signals from now on: one that comes while the container
-// is made reaches it once it runs. What ends us is caught before anything is
-// made; the rest meanwhile, as each signal costs a switch of threads in Go.
-func newForeground() *foreground {
-	f := &foreground{signals: make(chan os.Signal, 128), armed: make(chan struct{}), ready: make(chan struct{})}
-	go func() {
-		defer close(f.ready)
-		signal.Notify(f.signals, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
-		close(f.armed)
-		var rest []os.Signal
-		for n := unix.Signal(1); n <= 64; n++ {
-			switch n {
-			case unix.SIGURG, unix.SIGCHLD, unix.SIGKILL, unix.SIGSTOP, // Go's own, our child's, not to be caught
-				unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGPROF, unix.SIGPIPE, // faults of ours
-				32, 33: // the C library's
-			default:
-				rest = append(rest, n)
-			}
+// is made reaches its process once that runs.
+func newForeground() (*foreground, error) {
+	var signals []unix.Signal
+	for n := unix.Signal(1); n <= 64; n++ {
+		switch n {
+		case unix.SIGURG, unix.SIGCHLD, unix.SIGKILL, unix.SIGSTOP, // Go's own, our child's, not to be caught
+			unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGPROF, unix.SIGPIPE, // faults of ours
+			32, 33: // the C library's
+		default:
+			signals = append(signals, n)
 		}
-		signal.Notify(f.signals, rest...)
-	}()
-	return f
+	}
+	fd, err := sys.CatchSignals(signals...)
+	if err != nil {
+		return nil, err
+	}
+	return &foreground{signals: fd}, nil
 }
 
 // console ties the master of the process's terminal to our standard streams.
@@ -68,24 +64,17 @@ func (f *foreground) console(master *os.File) error {
 
 // wait forwards signals until the process has ended.
 func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
-	ended := make(chan error, 1)
-	go func() { ended <- awaitEnd(child.PidFD) }()
+	// Whatever is still to come may last, so garbage is worth collecting.
+	debug.SetGCPercent(100)
+	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(child.PidFD), Events: unix.POLLIN}}
 	for {
-		select {
-		case s := <-f.signals:
-			if s == unix.SIGWINCH {
-				if f.master != nil {
-					terminal.CopySize(0, int(f.master.Fd()))
-				}
-				continue
-			}
-			if number, ok := s.(unix.Signal); ok {
-				_ = unix.PidfdSendSignal(child.PidFD, number, nil, 0)
-			}
-		case err := <-ended:
-			if err != nil {
-				return 0, err
-			}
+		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+			return 0, fmt.Errorf("wait for process %d: %w", child.Pid, err)
+		} else if err != nil {
+			continue
+		}
+		f.forward(child)
+		if fds[1].Revents != 0 {
 			// Reaping comes after the last signal has been sent, so none can reach a
 			// stranger with the same pid.
 			f.output.Wait()
@@ -94,32 +83,30 @@ func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 	}
 }
 
-// awaitEnd waits until a pidfd is readable, which is when its process has ended.
-// It goes through Go's poller, so that no thread is held.
-func awaitEnd(pidfd int) error {
-	own, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return err
+// forward passes on the signals that have come.
+func (f *foreground) forward(child *launch.Child) {
+	var numbers [64]byte
+	for {
+		n, err := unix.Read(f.signals, numbers[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return // EAGAIN: there are no more
+		}
+		for _, number := range numbers[:n] {
+			if unix.Signal(number) == unix.SIGWINCH {
+				if f.master != nil {
+					terminal.CopySize(0, int(f.master.Fd()))
+				}
+				continue
+			}
+			_ = unix.PidfdSendSignal(child.PidFD, unix.Signal(number), nil, 0)
+		}
 	}
-	if err := unix.SetNonblock(own, true); err != nil {
-		unix.Close(own)
-		return err
-	}
-	file := os.NewFile(uintptr(own), "pidfd")
-	defer file.Close()
-	conn, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	return conn.Read(func(fd uintptr) bool {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(fds, 0)
-		return err != nil && err != unix.EINTR || n == 1
-	})
 }
 
-// close gives the terminal back. Signals stay caught: to let go of them takes Go
-// longer than what is left to do.
+// close gives the terminal back. Signals stay caught for what is left to do.
 func (f *foreground) close() {
 	if f.raw != nil {
 		f.raw.Restore()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"runtime/debug"
 
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
@@ -33,8 +32,10 @@ func (p *program) restoreCommand() *cli.Command {
 func (p *program) restore(id string, o *makeOptions, criu *container.CriuOptions, detach, keep bool) error {
 	var front *foreground
 	if !detach {
-		debug.SetGCPercent(100)
-		front = newForeground()
+		var err error
+		if front, err = newForeground(); err != nil {
+			return err
+		}
 		defer front.close()
 	}
 	r, err := p.runtime()
@@ -48,11 +49,8 @@ func (p *program) restore(id string, o *makeOptions, criu *container.CriuOptions
 	if err := p.criuPaths(criu); err != nil {
 		return err
 	}
-	if front != nil {
-		options.Armed = front.armed
-		if o.consoleSocket == "" {
-			options.Console = front.console
-		}
+	if front != nil && o.consoleSocket == "" {
+		options.Console = front.console
 	}
 	created, err := r.Restore(id, &container.RestoreOptions{CreateOptions: *options, CriuOptions: *criu})
 	if err != nil {
@@ -62,7 +60,6 @@ func (p *program) restore(id string, o *makeOptions, criu *container.CriuOptions
 	if detach {
 		return nil
 	}
-	<-front.ready
 	status, err := front.wait(created.Process())
 	front.close()
 	if !keep {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"runtime/debug"
 
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
@@ -31,8 +30,10 @@ func (p *program) runCommand() *cli.Command {
 func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
 	var front *foreground
 	if !detach {
-		debug.SetGCPercent(100)
-		front = newForeground()
+		var err error
+		if front, err = newForeground(); err != nil {
+			return err
+		}
 		defer front.close()
 	}
 	r, err := p.runtime()
@@ -44,20 +45,14 @@ func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
 		return err
 	}
 	options.Attached = true
-	if front != nil {
-		options.Armed = front.armed
-		if o.consoleSocket == "" {
-			options.Console = front.console
-		}
+	if front != nil && o.consoleSocket == "" {
+		options.Console = front.console
 	}
 	created, err := r.Create(id, options)
 	if err != nil {
 		return &exitStatus{code: 1, err: err}
 	}
 	defer created.Close()
-	if front != nil {
-		<-front.ready
-	}
 	notifier, err := created.Notifier(options.NotifySocket)
 	if err == nil {
 		err = created.Go()
