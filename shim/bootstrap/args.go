@@ -12,9 +12,11 @@ type Args struct {
 	Address   string // containerd's gRPC socket
 	Bundle    string
 	Socket    string // of the server
-	Debug     bool
-	Version   bool
-	Info      bool
+	// DebugSocket is where a server that debugs tells what it is doing.
+	DebugSocket string
+	Debug       bool
+	Version     bool
+	Info        bool
 	// Command is "start", "delete", or "" for the server.
 	Command string
 }
@@ -85,7 +87,9 @@ func (a *Args) text(name string, unused *string) *string {
 		return &a.Bundle
 	case "socket":
 		return &a.Socket
-	case "publish-binary", "debug-socket":
+	case "debug-socket":
+		return &a.DebugSocket
+	case "publish-binary":
 		return unused
 	}
 	return nil

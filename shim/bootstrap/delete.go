@@ -92,6 +92,9 @@ func cleanSocket(dir string) (alive bool) {
 		switch {
 		case errors.Is(err, unix.ECONNREFUSED):
 			unix.Unlink(path)
+			if text, err := os.ReadFile(filepath.Join(dir, debugAddress)); err == nil {
+				unix.Unlink(ttrpc.Path(strings.TrimSpace(string(text))))
+			}
 			return false
 		case err != nil:
 			return errors.Is(err, unix.EAGAIN) // its queue is full

@@ -15,9 +15,10 @@ import (
 // nearly always.
 const serverProcs = "GOMAXPROCS=1"
 
-// fork leaves a server behind that serves the listener as its descriptor 3. It
-// holds nothing else of ours: containerd waits for the end of our output.
-func fork(a *Args, p *params, listener *os.File) error {
+// fork leaves a server behind that serves the listener as its descriptor 3 and,
+// if there is one, the socket for debugging as 4. It holds nothing else of ours:
+// containerd waits for the end of our output.
+func fork(a *Args, p *params, listener, debug *os.File) error {
 	if os.Getenv("SCHED_CORE") != "" {
 		// The group's cookie is inherited by the server and by the containers.
 		const forProcessGroup = 2 // PIDTYPE_PGID
@@ -35,16 +36,21 @@ func fork(a *Args, p *params, listener *os.File) error {
 		self = "/proc/self/exe"
 	}
 	argv := []string{os.Args[0], "-namespace", a.Namespace, "-id", a.ID, "-address", a.Address, "-socket", listener.Name()}
-	if a.Debug || p.message.LogLevel < 0 {
+	fd := null.Fd()
+	files := []uintptr{fd, fd, fd, listener.Fd()}
+	if a.Debug {
 		argv = append(argv, "-debug")
+	}
+	if debug != nil {
+		argv = append(argv, "-debug-socket", debug.Name())
+		files = append(files, debug.Fd())
 	}
 	if err := keepNothing(); err != nil {
 		return err
 	}
-	fd := null.Fd()
 	pid, err := syscall.ForkExec(self, argv, &syscall.ProcAttr{
 		Env:   serverEnv(p),
-		Files: []uintptr{fd, fd, fd, listener.Fd()},
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {

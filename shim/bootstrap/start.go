@@ -43,6 +43,11 @@ func Start(a *Args, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if a.Debug = a.Debug || p.message.LogLevel < 0; a.Debug {
+		if a.DebugSocket, err = socketPath(p.socketDir, a, filepath.Join(group, "debug")); err != nil {
+			return err
+		}
+	}
 	address := "unix://" + path
 	// containerd 1.6 and 1.7 find the shim by this file when they restart, and
 	// delete removes a dead shim's socket by it; so it is there before the shim.
@@ -99,11 +104,10 @@ func listenOrJoin(a *Args, p *params, path string) error {
 		listener, err := listen(path)
 		if err == nil {
 			defer listener.Close()
-			if err := fork(a, p, listener); err != nil {
+			if err = serve(a, p, listener); err != nil {
 				unix.Unlink(path)
-				return err
 			}
-			return nil
+			return err
 		}
 		if !errors.Is(err, unix.EADDRINUSE) {
 			return err
@@ -118,6 +122,32 @@ func listenOrJoin(a *Args, p *params, path string) error {
 			return err
 		}
 	}
+}
+
+// debugAddress is the file in a bundle that delete finds a debug socket by.
+const debugAddress = "debug-address"
+
+// serve leaves a server behind for a socket that was just made.
+func serve(a *Args, p *params, listener *os.File) error {
+	if a.DebugSocket == "" {
+		return fork(a, p, listener, nil)
+	}
+	if err := writeWhole(debugAddress, []byte("unix://"+a.DebugSocket)); err != nil {
+		return err
+	}
+	// Whose it was is dead: the socket of the same shim was free.
+	if err := unix.Unlink(a.DebugSocket); err != nil && err != unix.ENOENT {
+		return &os.PathError{Op: "unlink", Path: a.DebugSocket, Err: err}
+	}
+	debug, err := listen(a.DebugSocket)
+	if err != nil {
+		return err
+	}
+	defer debug.Close()
+	if err = fork(a, p, listener, debug); err != nil {
+		unix.Unlink(a.DebugSocket)
+	}
+	return err
 }
 
 // writeWhole writes a file in the current folder so that a reader never sees

@@ -60,9 +60,10 @@ type Container interface {
 type Cgroup interface {
 	// Stats is a cgroup metrics message, with its type URL; see package wire.
 	Stats() (typeURL string, message []byte, err error)
-	// WatchOOM calls oom once for every time that the kernel killed for want of
-	// memory, until stop is called.
-	WatchOOM(oom func()) (stop func(), err error)
+	// OOMKills is how often the kernel has killed for want of memory there.
+	OOMKills() (uint64, error)
+	// WatchOOM calls risen with that count when it has risen, until stop is called.
+	WatchOOM(risen func(kills uint64)) (stop func(), err error)
 	Close()
 }
 

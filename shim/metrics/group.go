@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -67,15 +69,33 @@ func (g *Group) Stats() (typeURL string, message []byte, err error) {
 	return wire.MetricsV1URL, wire.Marshal(v1(s)), nil
 }
 
+// OOMKills reads the count of kills for want of memory. The kernel raises it
+// before it sends the signal, so whoever has seen the end finds it there.
+func (g *Group) OOMKills() (uint64, error) {
+	text, err := g.group.ReadFile("memory.events")
+	if errors.Is(err, os.ErrNotExist) {
+		text, err = g.group.ReadFile("memory.oom_control") // version 1, which counts since Linux 4.13
+	}
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		if count, is := strings.CutPrefix(line, "oom_kill "); is {
+			return strconv.ParseUint(strings.TrimSpace(count), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("%w: this kernel does not count kills for want of memory", engine.ErrNoStats)
+}
+
 // watcher serves all containers of the shim.
 var watcher struct {
 	sync.Mutex
 	*cgroup.Watcher
-	told map[*cgroup.Group]func()
+	told map[*cgroup.Group]func(uint64)
 }
 
-// WatchOOM calls oom for every kill for want of memory, until stop is called.
-func (g *Group) WatchOOM(oom func()) (stop func(), err error) {
+// WatchOOM calls risen with the count of kills when it has risen, until stop is called.
+func (g *Group) WatchOOM(risen func(kills uint64)) (stop func(), err error) {
 	w := &watcher
 	w.Lock()
 	defer w.Unlock()
@@ -83,13 +103,13 @@ func (g *Group) WatchOOM(oom func()) (stop func(), err error) {
 		if w.Watcher, err = cgroup.NewWatcher(); err != nil {
 			return nil, err
 		}
-		w.told = make(map[*cgroup.Group]func())
+		w.told = make(map[*cgroup.Group]func(uint64))
 		go dispatch(w.Watcher)
 	}
 	if _, err := w.Watch(g.group, cgroup.OOMKill); err != nil {
 		return nil, err
 	}
-	w.told[g.group] = oom
+	w.told[g.group] = risen
 	return func() {
 		w.Lock()
 		defer w.Unlock()
@@ -104,7 +124,7 @@ func dispatch(from *cgroup.Watcher) {
 		tell := watcher.told[e.Group]
 		watcher.Unlock()
 		if tell != nil && e.Kind&cgroup.OOMKill != 0 {
-			tell()
+			tell(e.Total)
 		}
 	}
 }

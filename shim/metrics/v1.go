@@ -9,16 +9,8 @@ import (
 // count, with pages of 4 KiB. Clients compare with it.
 const unlimitedV1 = 0x7ffffffffffff000
 
-// or0 is a counter, or 0 where this host does not have it.
-func or0(p *uint64) uint64 {
-	if p == nil {
-		return 0
-	}
-	return *p
-}
-
 func v1(s *cgroup.Stats) *wire.V1Metrics {
-	m := &wire.V1Metrics{}
+	m := &wire.V1Metrics{Rdma: rdma(s.RDMA)}
 	if c := s.CPU; c != nil {
 		m.CPU = &wire.V1CPUStat{
 			Usage: &wire.V1CPUUsage{Total: or0(c.Usage), Kernel: or0(c.System), User: or0(c.User), PerCPU: c.PerCPU},
@@ -32,7 +24,7 @@ func v1(s *cgroup.Stats) *wire.V1Metrics {
 		m.MemoryOOMControl = v1OOM(s.Memory)
 	}
 	if p := s.Pids; p != nil {
-		m.Pids = &wire.V1PidsStat{Current: or0(p.Usage)}
+		m.Pids = &wire.PidsStat{Current: or0(p.Usage)}
 		if limit := or0(p.Limit); limit != cgroup.NoLimit {
 			m.Pids.Limit = limit
 		}
@@ -46,24 +38,7 @@ func v1(s *cgroup.Stats) *wire.V1Metrics {
 			Usage: or0(h.Usage), Max: or0(h.Peak), Failcnt: or0(h.Failures), Pagesize: size,
 		})
 	}
-	if len(s.RDMA) > 0 {
-		m.Rdma = &wire.V1RdmaStat{}
-		for _, device := range sortedKeys(s.RDMA) {
-			r := s.RDMA[device]
-			m.Rdma.Current = append(m.Rdma.Current, &wire.V1RdmaEntry{
-				Device: device, HCAHandles: clamp(r.Handles.Usage), HCAObjects: clamp(r.Objects.Usage),
-			})
-			m.Rdma.Limit = append(m.Rdma.Limit, &wire.V1RdmaEntry{
-				Device: device, HCAHandles: clamp(r.Handles.Limit), HCAObjects: clamp(r.Objects.Limit),
-			})
-		}
-	}
 	return m
-}
-
-// clamp fits a counter into 32 bits, no limit being the greatest number.
-func clamp(p *uint64) uint32 {
-	return uint32(min(or0(p), 1<<32-1))
 }
 
 func v1Entry(c *cgroup.Counter) *wire.V1MemoryEntry {

@@ -1,19 +1,12 @@
 package metrics
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/shim/wire"
 )
 
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.Sorted(maps.Keys(m))
-}
-
 func v2(s *cgroup.Stats) *wire.V2Metrics {
-	m := &wire.V2Metrics{}
+	m := &wire.V2Metrics{Rdma: rdma(s.RDMA)}
 	if c := s.CPU; c != nil {
 		const usec = 1000
 		m.CPU = &wire.V2CPUStat{
@@ -32,7 +25,7 @@ func v2(s *cgroup.Stats) *wire.V2Metrics {
 		}
 	}
 	if p := s.Pids; p != nil {
-		m.Pids = &wire.V2PidsStat{Current: or0(p.Usage), Limit: or0(p.Limit)}
+		m.Pids = &wire.PidsStat{Current: or0(p.Usage), Limit: or0(p.Limit)}
 	}
 	if s.IO != nil {
 		m.IO = &wire.V2IOStat{PSI: v2Pressure(s.IO.Pressure)}
@@ -48,18 +41,6 @@ func v2(s *cgroup.Stats) *wire.V2Metrics {
 		m.Hugetlb = append(m.Hugetlb, &wire.V2HugeTlbStat{
 			Current: or0(h.Usage), Max: or0(h.Limit), Pagesize: size, Failcnt: or0(h.Failures),
 		})
-	}
-	if len(s.RDMA) > 0 {
-		m.Rdma = &wire.V2RdmaStat{}
-		for _, device := range sortedKeys(s.RDMA) {
-			r := s.RDMA[device]
-			m.Rdma.Current = append(m.Rdma.Current, &wire.V2RdmaEntry{
-				Device: device, HCAHandles: clamp(r.Handles.Usage), HCAObjects: clamp(r.Objects.Usage),
-			})
-			m.Rdma.Limit = append(m.Rdma.Limit, &wire.V2RdmaEntry{
-				Device: device, HCAHandles: clamp(r.Handles.Limit), HCAObjects: clamp(r.Objects.Limit),
-			})
-		}
 	}
 	return m
 }

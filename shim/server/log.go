@@ -30,6 +30,27 @@ func newLogger(a *bootstrap.Args) *logger {
 func (l *logger) info(text string) { l.line("info", text) }
 func (l *logger) warn(text string) { l.line("warning", text) }
 
+// text writes many lines as they are, which the FIFO has no room for at once. It
+// waits a little for a reader, but not for ever.
+func (l *logger) text(lines []byte) {
+	const atOnce = 4096 // PIPE_BUF: what is written whole, or not at all
+	for len(lines) > 0 {
+		n, err := unix.Write(2, lines[:min(len(lines), atOnce)])
+		switch {
+		case err == unix.EAGAIN:
+			ready, err := unix.Poll([]unix.PollFd{{Fd: 2, Events: unix.POLLOUT}}, 1000)
+			if err != unix.EINTR && ready <= 0 {
+				return
+			}
+		case err == unix.EINTR:
+		case err != nil:
+			return
+		default:
+			lines = lines[n:]
+		}
+	}
+}
+
 func (l *logger) line(level, text string) {
 	b := append([]byte(`time="`), time.Now().Format(time.RFC3339Nano)...)
 	b = append(b, `" level=`...)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -31,6 +30,8 @@ import (
 const (
 	// listenerFD is where start leaves the listening socket.
 	listenerFD = 3
+	// debugFD is where it leaves that of the debug socket, if there is one.
+	debugFD = 4
 	// flushLimit is how long the last events may take at the end. containerd has
 	// its answer by then, and does not wait.
 	flushLimit = 5 * time.Second
@@ -89,7 +90,14 @@ func Run(a *bootstrap.Args, config Config) error {
 	sandbox.New(service).Register(server)
 	idle := time.AfterFunc(idlePause, debug.FreeOSMemory)
 	server.OnCall(func() { idle.Reset(idlePause) })
-	handleSignals(logger, leave)
+	handleSignals(logger, leave, service)
+	if a.DebugSocket != "" {
+		stop, err := debugOn(a.DebugSocket, logger, service)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 
 	err = server.Serve(listener)
 	publisher.Close(flushLimit)
@@ -100,16 +108,40 @@ func openCgroup(pid int) (engine.Cgroup, error) {
 	return metrics.OfProcess(pid)
 }
 
-// handleSignals leaves without harm to the containers when told to, and says
-// what every goroutine does on SIGUSR1.
-func handleSignals(logger *logger, leave func()) {
+// debugOn serves the debug socket until stop is called.
+func debugOn(path string, logger *logger, service *task.Service) (stop func(), err error) {
+	var own unix.Stat_t
+	if err := unix.Stat(path, &own); err != nil {
+		return nil, fmt.Errorf("find the shim's own debug socket: %w", err)
+	}
+	if err := unix.SetNonblock(debugFD, true); err != nil {
+		return nil, fmt.Errorf("descriptor %d is not a listening socket: %w", debugFD, err)
+	}
+	unix.CloseOnExec(debugFD)
+	listener := os.NewFile(debugFD, path)
+	go func() {
+		if err := serveDebug(listener, service); err != nil {
+			logger.warn("debug socket: " + err.Error())
+		}
+	}()
+	return func() {
+		if err := bootstrap.RemoveSocket(path, &own); err != nil {
+			logger.warn("remove the debug socket: " + err.Error())
+		}
+		listener.Close()
+	}, nil
+}
+
+// handleSignals leaves without harm to the containers when told to, and writes
+// what the shim is doing into the log on SIGUSR1.
+func handleSignals(logger *logger, leave func(), service *task.Service) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGUSR1)
 	go func() {
 		for s := range signals {
 			if s == unix.SIGUSR1 {
-				buf := make([]byte, 1<<20)
-				logger.info("stacks:\n" + string(buf[:runtime.Stack(buf, true)]))
+				logger.info("SIGUSR1: what this shim is doing follows")
+				logger.text(state(service))
 				continue
 			}
 			leave()

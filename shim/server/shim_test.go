@@ -74,6 +74,8 @@ type node struct {
 	root    string // root file system of all containers
 	cgroup  string
 	env     []string
+	flags   []string // more of them for start
+	deaf    bool     // nobody reads the logs
 	options *anypb.Any
 
 	mu     sync.Mutex
@@ -216,6 +218,9 @@ func (n *node) bundle(id string, spec *specs.Spec) string {
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_RDWR|unix.O_NONBLOCK, 0)
 	n.must(err)
 	n.t.Cleanup(func() { log.Close() })
+	if n.deaf {
+		return dir
+	}
 	go func() {
 		buf := make([]byte, 64<<10)
 		for {
@@ -274,7 +279,7 @@ func (n *node) tryStart(id, dir string) (address string, err error) {
 		Extensions: []*bootstrapapi.Extension{{Value: n.options}},
 	})
 	n.must(err)
-	cmd := n.command(dir, n.args(id, dir, "start")...)
+	cmd := n.command(dir, n.args(id, dir, append(n.flags, "start")...)...)
 	cmd.Stdin = bytes.NewReader(params)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -420,6 +425,9 @@ func (s *shim) shutdown() {
 // gone waits for the end of the shim.
 func (s *shim) gone() {
 	s.n.t.Helper()
+	if s.client != nil {
+		s.client.Close() // a shim that leaves waits a little for that
+	}
 	s.n.eventually(fmt.Sprintf("the end of shim %d", s.pid), func() bool {
 		unix.Wait4(s.pid, nil, unix.WNOHANG, nil)
 		return unix.Kill(s.pid, 0) == unix.ESRCH
@@ -472,6 +480,28 @@ func (n *node) end() {
 		n.t.Logf("log of the shims:\n%s", n.logged())
 	}
 	n.must(os.RemoveAll(n.dir))
+}
+
+// cleanUp has the delete of a killed shim's container run, as containerd does,
+// and checks that nothing of it is left.
+func (n *node) cleanUp(b *box) *taskapi.DeleteResponse {
+	n.t.Helper()
+	out, err := n.command(b.dir, n.args(b.id, b.dir, "delete")...).CombinedOutput()
+	if err != nil {
+		n.t.Fatalf("delete: %v: %s", err, out)
+	}
+	var r taskapi.DeleteResponse
+	if err := proto.Unmarshal(out, &r); err != nil {
+		n.t.Fatalf("delete answers %q: %v", out, err)
+	}
+	unix.Wait4(int(b.pid), nil, unix.WNOHANG, nil)
+	if b.pid != 0 && alive(b.pid) {
+		n.t.Errorf("process %d of container %s lives", b.pid, b.id)
+	}
+	if _, err := os.Lstat(filepath.Join(n.dir, "engine", namespace, b.id)); err == nil {
+		n.t.Errorf("state of container %s is left", b.id)
+	}
+	return &r
 }
 
 func (s *shim) goneOrKilled() {

@@ -44,6 +44,7 @@ type container struct {
 
 	cgroup   engine.Cgroup // nil if it could not be opened
 	stopOOM  func()
+	oomKills uint64 // that TaskOOM has told of
 	lastType string // what the cgroup said last
 	lastStat []byte
 }
@@ -77,7 +78,7 @@ type process struct {
 	ended bool
 	exit  reaper.Exit
 	done  chan struct{}
-	// settled says that what the end of an init brings with it has been done.
+	// settled says that what an end brings with it has been done.
 	settled bool
 }
 
@@ -133,13 +134,26 @@ func (p *process) onExit(e reaper.Exit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.ended, p.exit = true, e
-	if p.execID == "" {
+	switch {
+	case p.execID == "":
 		// What is left may have to be killed first, which takes a call of the engine.
 		go c.initEnded()
-		return
+	case e.Status == killed:
+		go func() {
+			c.tellOOM()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			p.settled = true
+			c.settle(p)
+		}()
+	default:
+		p.settled = true
+		c.settle(p)
 	}
-	c.settle(p)
 }
+
+// killed is the status of what SIGKILL has ended.
+const killed = 128 + int(syscall.SIGKILL)
 
 // initEnded prepares the container for the exit of its init to be published.
 func (c *container) initEnded() {
@@ -156,12 +170,13 @@ func (c *container) initEnded() {
 			// The rest has been sent its SIGKILL, and is frozen.
 			handle.Resume(ctx)
 		}
-		if exit.Status == 128+int(syscall.SIGKILL) {
+		if exit.Status == killed {
 			// Whether it was for want of memory is asked after the exit, and the cgroup
 			// may be gone by then, with a unit of systemd's.
 			c.readStats()
 		}
 	}
+	c.tellOOM()
 	if err := bundle.SaveEnd(c.bundle, bundle.End{Pid: exit.Pid, Status: exit.Status, At: exit.At}); err != nil {
 		c.service.Log("note the exit of " + c.id + ": " + err.Error())
 	}
@@ -171,14 +186,36 @@ func (c *container) initEnded() {
 	c.settle(c.init)
 }
 
+// tellOOM looks for kills for want of memory that the watch has not told of yet:
+// it comes later than the ends that they bring about, which are published after
+// them.
+func (c *container) tellOOM() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cgroup == nil {
+		return
+	}
+	if kills, err := c.cgroup.OOMKills(); err == nil {
+		c.oomRisen(kills)
+	}
+}
+
+// oomRisen publishes a rise in the count of kills, once. The lock must be held.
+func (c *container) oomRisen(kills uint64) {
+	if kills > c.oomKills {
+		c.oomKills = kills
+		c.service.Publish(&wire.TaskOOM{ContainerID: c.id})
+	}
+}
+
 // settle publishes the exit of a process, once it may be: not while it is still
 // starting, for the start comes first, and for the init not while an exec's exit
 // is still to come. The container's lock must be held.
 func (c *container) settle(p *process) {
-	if !p.ended || p.state == starting || p.state == stopped {
+	if !p.ended || !p.settled || p.state == starting || p.state == stopped {
 		return
 	}
-	if p.execID == "" && (!p.settled || c.checkpointing || c.liveExecs() > 0) {
+	if p.execID == "" && (c.checkpointing || c.liveExecs() > 0) {
 		return
 	}
 	p.state = stopped

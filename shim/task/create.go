@@ -179,7 +179,13 @@ func (c *container) watch(pid int) {
 		return
 	}
 	c.cgroup = group
-	c.stopOOM, err = group.WatchOOM(func() { c.service.Publish(&wire.TaskOOM{ContainerID: c.id}) })
+	c.stopOOM, err = group.WatchOOM(func(kills uint64) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.init.state != stopped {
+			c.oomRisen(kills)
+		}
+	})
 	if err != nil {
 		c.service.Log("watch " + c.id + " for want of memory: " + err.Error())
 	}

@@ -30,8 +30,9 @@ type Server struct {
 	conns    map[*serverConn]struct{}
 	closed   bool
 	onCall   func()
-	// answering counts the calls that are under way.
+	// answering counts the calls that are under way, and connected the connections.
 	answering sync.WaitGroup
+	connected sync.WaitGroup
 	done      chan struct{} // closed at the end of Close
 }
 
@@ -63,7 +64,7 @@ func (s *Server) Serve(listener *os.File) error {
 	s.listener = listener
 	s.mu.Unlock()
 	for {
-		conn, err := accept(listener)
+		conn, err := Accept(listener)
 		switch {
 		case err != nil && s.isClosed():
 			<-s.done
@@ -77,7 +78,7 @@ func (s *Server) Serve(listener *os.File) error {
 		case err != nil:
 			return fmt.Errorf("accept on %s: %w", listener.Name(), err)
 		}
-		if err := samePeer(conn); err != nil {
+		if err := SamePeer(conn); err != nil {
 			s.log("connection refused: " + err.Error())
 			conn.Close()
 			continue
@@ -86,11 +87,17 @@ func (s *Server) Serve(listener *os.File) error {
 	}
 }
 
-// closeGrace is how long Close waits for calls that are under way.
-const closeGrace = time.Second
+// closeGrace is how long Close waits for calls that are under way, and linger
+// how long for the peers to go. A client that sees the end of a connection may
+// forget the answer that came right before it.
+const (
+	closeGrace = time.Second
+	linger     = 500 * time.Millisecond
+)
 
-// Close stops accepting, lets the calls that are under way be answered, though
-// not for long, and closes every connection. Serve returns after that.
+// Close stops accepting, lets the calls that are under way be answered and the
+// peers close their connections, though neither for long, and closes the rest.
+// Serve returns after that.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if s.closed {
@@ -102,21 +109,27 @@ func (s *Server) Close() {
 		s.listener.Close()
 	}
 	s.mu.Unlock()
-	answered := make(chan struct{})
-	go func() {
-		s.answering.Wait()
-		close(answered)
-	}()
-	select {
-	case <-answered:
-	case <-time.After(closeGrace):
-	}
+	within(closeGrace, s.answering.Wait)
+	within(linger, s.connected.Wait)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
 		c.file.Close()
 	}
 	close(s.done)
+}
+
+// within waits until f has returned, or the time is over.
+func within(limit time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() {
+		f()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
 }
 
 func (s *Server) isClosed() bool {
@@ -141,7 +154,7 @@ func (s *Server) start(file *os.File) {
 		return
 	}
 	s.conns[c] = struct{}{}
-	go func() {
+	s.connected.Go(func() {
 		if err := c.serve(); err != nil {
 			s.log("connection lost: " + err.Error())
 		}
@@ -149,7 +162,7 @@ func (s *Server) start(file *os.File) {
 		delete(s.conns, c)
 		s.mu.Unlock()
 		file.Close()
-	}()
+	})
 }
 
 // serve reads requests until the peer closes the connection.

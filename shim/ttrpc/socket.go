@@ -69,8 +69,8 @@ func Listen(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// accept waits for the next connection of a listening socket.
-func accept(listener *os.File) (*os.File, error) {
+// Accept waits for the next connection of a listening socket.
+func Accept(listener *os.File) (*os.File, error) {
 	raw, err := listener.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -93,9 +93,9 @@ func accept(listener *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(conn), "ttrpc connection"), nil
 }
 
-// samePeer says whether the process that connected is of our own user and
+// SamePeer says whether the process that connected is of our own user and
 // group, for whoever can call a shim can start processes as root.
-func samePeer(conn *os.File) error {
+func SamePeer(conn *os.File) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err

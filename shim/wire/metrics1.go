@@ -4,11 +4,11 @@ package wire
 
 type V1Metrics struct {
 	Hugetlb          []*V1HugetlbStat
-	Pids             *V1PidsStat
+	Pids             *PidsStat
 	CPU              *V1CPUStat
 	Memory           *V1MemoryStat
 	Blkio            *V1BlkIOStat
-	Rdma             *V1RdmaStat
+	Rdma             *RdmaStat
 	Network          []*V1NetworkStat
 	CgroupStats      *V1CgroupStats
 	MemoryOOMControl *V1MemoryOomControl
@@ -38,16 +38,6 @@ func (m *V1HugetlbStat) fields(c *codec) {
 	c.uint64(2, &m.Max)
 	c.uint64(3, &m.Failcnt)
 	c.string(4, &m.Pagesize)
-}
-
-type V1PidsStat struct {
-	Current uint64
-	Limit   uint64
-}
-
-func (m *V1PidsStat) fields(c *codec) {
-	c.uint64(1, &m.Current)
-	c.uint64(2, &m.Limit)
 }
 
 type V1CPUStat struct {
@@ -226,28 +216,6 @@ func (m *V1BlkIOEntry) fields(c *codec) {
 	c.uint64(3, &m.Major)
 	c.uint64(4, &m.Minor)
 	c.uint64(5, &m.Value)
-}
-
-type V1RdmaStat struct {
-	Current []*V1RdmaEntry
-	Limit   []*V1RdmaEntry
-}
-
-func (m *V1RdmaStat) fields(c *codec) {
-	messages(c, 1, &m.Current)
-	messages(c, 2, &m.Limit)
-}
-
-type V1RdmaEntry struct {
-	Device     string
-	HCAHandles uint32
-	HCAObjects uint32
-}
-
-func (m *V1RdmaEntry) fields(c *codec) {
-	c.string(1, &m.Device)
-	c.uint32(2, &m.HCAHandles)
-	c.uint32(3, &m.HCAObjects)
 }
 
 type V1NetworkStat struct {

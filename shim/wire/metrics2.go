@@ -3,10 +3,10 @@ package wire
 // Messages of io.containerd.cgroups.v2.
 
 type V2Metrics struct {
-	Pids         *V2PidsStat
+	Pids         *PidsStat
 	CPU          *V2CPUStat
 	Memory       *V2MemoryStat
-	Rdma         *V2RdmaStat
+	Rdma         *RdmaStat
 	IO           *V2IOStat
 	Hugetlb      []*V2HugeTlbStat
 	MemoryEvents *V2MemoryEvents
@@ -46,16 +46,6 @@ type V2PSIStats struct {
 func (m *V2PSIStats) fields(c *codec) {
 	message(c, 1, &m.Some)
 	message(c, 2, &m.Full)
-}
-
-type V2PidsStat struct {
-	Current uint64
-	Limit   uint64
-}
-
-func (m *V2PidsStat) fields(c *codec) {
-	c.uint64(1, &m.Current)
-	c.uint64(2, &m.Limit)
 }
 
 type V2CPUStat struct {
@@ -180,28 +170,6 @@ func (m *V2MemoryEvents) fields(c *codec) {
 	c.uint64(4, &m.OOM)
 	c.uint64(5, &m.OOMKill)
 	c.uint64(6, &m.OOMGroupKill)
-}
-
-type V2RdmaStat struct {
-	Current []*V2RdmaEntry
-	Limit   []*V2RdmaEntry
-}
-
-func (m *V2RdmaStat) fields(c *codec) {
-	messages(c, 1, &m.Current)
-	messages(c, 2, &m.Limit)
-}
-
-type V2RdmaEntry struct {
-	Device     string
-	HCAHandles uint32
-	HCAObjects uint32
-}
-
-func (m *V2RdmaEntry) fields(c *codec) {
-	c.string(1, &m.Device)
-	c.uint32(2, &m.HCAHandles)
-	c.uint32(3, &m.HCAObjects)
 }
 
 type V2IOStat struct {
