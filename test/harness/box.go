@@ -25,7 +25,7 @@ type Box struct {
 
 	temp       string // the engine's TMPDIR
 	containers int
-	outputs    int
+	outputs    atomic.Int64
 	before     surroundings
 }
 

@@ -106,8 +106,7 @@ func (b *Box) catch(wanted *os.File) (caught, used *os.File) {
 		return nil, wanted
 	}
 	// Appended to, since a container that has it as standard output and this process share one file offset.
-	f, err := os.OpenFile(filepath.Join(b.Dir, fmt.Sprintf("output-%d", b.outputs)), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
-	b.outputs++
+	f, err := os.OpenFile(filepath.Join(b.Dir, fmt.Sprintf("output-%d", b.outputs.Add(1))), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	b.must(err)
 	b.must(os.Remove(f.Name()))
 	return f, f

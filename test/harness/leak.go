@@ -15,19 +15,30 @@ import (
 
 // surroundings are what a test finds, and has to leave as it was.
 type surroundings struct {
-	mounts   []view.Mount
-	fds      map[string]string
-	children []int
-	host     string
+	mounts []view.Mount
+	fds    map[string]string
+	// processes are all of the machine: the test's are among those that came later, and looking into each
+	// one of the others costs more than the test where system calls are slow, as in a guest.
+	processes map[int]bool
+	host      string
 }
 
 func (b *Box) look() surroundings {
 	b.T.Helper()
+	s := surroundings{mounts: b.mounts(), fds: openFDs(), processes: map[int]bool{}, host: hostFacts()}
+	pids, err := allPIDs()
+	b.must(err)
+	for _, pid := range pids {
+		s.processes[pid] = true
+	}
+	return s
+}
+
+func (b *Box) mounts() []view.Mount {
+	b.T.Helper()
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	b.must(err)
-	children, err := children()
-	b.must(err)
-	return surroundings{mounts: view.ParseMountinfo(string(text)), fds: openFDs(), children: children, host: hostFacts()}
+	return view.ParseMountinfo(string(text))
 }
 
 // end runs after everything that the test itself cleans up: it reports what is left, then removes it,
@@ -50,7 +61,7 @@ func (b *Box) end() {
 
 func (b *Box) newMounts() []view.Mount {
 	var found []view.Mount
-	for _, m := range b.look().mounts {
+	for _, m := range b.mounts() {
 		if !slices.ContainsFunc(b.before.mounts, func(old view.Mount) bool { return old.ID == m.ID && old.Target == m.Target }) {
 			found = append(found, m)
 		}
@@ -65,12 +76,13 @@ func (b *Box) leakedMounts() {
 		b.T.Errorf("left behind: mount of %s (%s) on %s", m.Source, m.Type, m.Target)
 		unix.Unmount(m.Target, unix.MNT_DETACH)
 	}
+	now := b.mounts()
 	for _, old := range b.before.mounts {
-		// Who removes a mount point takes what is mounted on it away from all mount namespaces, this one's copies included.
-		if _, err := os.Lstat(old.Target); os.IsNotExist(err) {
+		if slices.ContainsFunc(now, func(m view.Mount) bool { return old.ID == m.ID }) {
 			continue
 		}
-		if !slices.ContainsFunc(b.look().mounts, func(m view.Mount) bool { return old.ID == m.ID }) {
+		// Who removes a mount point takes what is mounted on it away from all mount namespaces, this one's copies included.
+		if _, err := os.Lstat(old.Target); !os.IsNotExist(err) {
 			b.T.Errorf("taken away: mount of %s (%s) on %s", old.Source, old.Type, old.Target)
 		}
 	}

@@ -16,9 +16,7 @@ import (
 // by being a child of this process, zombies included: an engine's helper that nobody waits for is one.
 func (b *Box) leakedProcesses() {
 	b.T.Helper()
-	pids, err := allPIDs()
-	b.must(err)
-	for _, pid := range pids {
+	for _, pid := range b.newPIDs() {
 		why := b.ours(pid)
 		if why == "" {
 			continue
@@ -44,10 +42,18 @@ func (b *Box) ours(pid int) string {
 	if cgroups, _ := os.ReadFile(proc + "cgroup"); strings.Contains(string(cgroups), b.Tag) {
 		return "in a cgroup of the test"
 	}
-	if parent, state := parent(pid); parent == os.Getpid() && !slices.Contains(b.before.children, pid) {
+	if parent, state := parent(pid); parent == os.Getpid() {
 		return "a child of the test in state " + state
 	}
 	return ""
+}
+
+// newPIDs are the processes that came after the test began.
+func (b *Box) newPIDs() []int {
+	b.T.Helper()
+	pids, err := allPIDs()
+	b.must(err)
+	return slices.DeleteFunc(pids, func(pid int) bool { return b.before.processes[pid] })
 }
 
 func allPIDs() ([]int, error) {
@@ -71,14 +77,6 @@ func parent(pid int) (ppid int, state string) {
 	}
 	ppid, _ = strconv.Atoi(fields[1])
 	return ppid, fields[0]
-}
-
-func children() ([]int, error) {
-	pids, err := allPIDs()
-	return slices.DeleteFunc(pids, func(pid int) bool {
-		p, _ := parent(pid)
-		return p != os.Getpid()
-	}), err
 }
 
 func commandLine(pid int) string {

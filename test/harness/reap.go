@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -73,10 +72,8 @@ func (b *Box) WaitGone(pid int) {
 // init of a host does. It is for the end of a test: where containers share the host's PID namespace, their orphans come here.
 func (b *Box) ReapOrphans() {
 	b.T.Helper()
-	pids, err := children()
-	b.must(err)
-	for _, pid := range pids {
-		if slices.Contains(b.before.children, pid) {
+	for _, pid := range b.newPIDs() {
+		if p, _ := parent(pid); p != os.Getpid() {
 			continue
 		}
 		if _, err := reap(pid); err != nil {
