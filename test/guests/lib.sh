@@ -7,6 +7,9 @@ running=$cache/running
 all_guests=(trixie-v2 bookworm-v2 bookworm-hybrid bookworm-v1)
 
 die() { echo "${0##*/}: $*" >&2; exit 125; }
+# cannot is for what no change to this repository would mend: its status tells test to skip, and not to fail.
+cannot=77
+cannot() { echo "SKIP: ${0##*/}: $*" >&2; exit $cannot; }
 say() { echo "${0##*/}: $*" >&2; }
 image_of() { # kernel|SUITE: its folder; named by what it is made from, so that a change makes a new one
 	local inputs

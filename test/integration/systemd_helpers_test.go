@@ -128,6 +128,29 @@ func gone(t *testing.T, unit string) {
 	}
 }
 
+// runningUnits are the units of the test's containers that systemd says are running.
+func runningUnits(t *testing.T, b *harness.Box) []string {
+	t.Helper()
+	return unitsOf(t, b, "--state=running")
+}
+
+func unitsOf(t *testing.T, b *harness.Box, flags ...string) []string {
+	t.Helper()
+	out := systemctl(t, append(flags, "list-units", "--no-legend", "--plain", "berth-"+b.Tag+"-*")...)
+	var units []string
+	for line := range strings.Lines(out) {
+		unit, _, _ := strings.Cut(line, " ")
+		units = append(units, unit)
+	}
+	return units
+}
+
+// unitsGone waits until systemd does not know any unit of the test's containers, not even as one that failed.
+func unitsGone(t *testing.T, b *harness.Box) {
+	t.Helper()
+	eventually(t, "systemd knows none of the units any more", func() bool { return len(unitsOf(t, b, "--all")) == 0 })
+}
+
 // eventually waits until something has come to be so.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()

@@ -202,16 +202,20 @@ func TestUnitStatsAndExec(t *testing.T) {
 	}
 }
 
+// As many at once as a node that starts up has: none may fail for want of a connection, and none leaves its unit.
 func TestUnitsAtOnce(t *testing.T) {
 	b := withSystemd(t)
-	const n = 50
+	n := 60
+	if testing.Short() {
+		n = 12
+	}
 	containers := make([]*harness.Container, n)
-	units := make([]string, n)
 	for i := range containers {
-		containers[i], units[i] = unitContainer(b, "/inside", "hang")
+		containers[i], _ = unitContainer(b, "/inside", "hang")
 		containers[i].Write()
 	}
 	each := func(call func(c *harness.Container) *harness.Command) {
+		t.Helper()
 		running := make([]*harness.Running, n)
 		for i, c := range containers {
 			running[i] = call(c).Start()
@@ -232,18 +236,15 @@ func TestUnitsAtOnce(t *testing.T) {
 		}
 		c.PID = pid
 	}
-	listed := systemctl(t, "list-units", "--no-legend", "--plain", "berth-"+b.Tag+"-*.scope")
-	if got := strings.Count(listed, "running"); got != n {
-		t.Errorf("%d units run:\n%s", got, listed)
+	if got := len(runningUnits(t, b)); got != n {
+		t.Errorf("%d units run, of %d", got, n)
 	}
 	each(func(c *harness.Container) *harness.Command { return c.Command("kill", nil, "KILL") })
 	for _, c := range containers {
 		c.WaitExit()
 	}
 	each(func(c *harness.Container) *harness.Command { return c.Command("delete", nil) })
-	for _, unit := range units {
-		gone(t, unit)
-	}
+	unitsGone(t, b)
 }
 
 // Without systemd there is one clear error, and nothing is left.
@@ -292,21 +293,28 @@ func TestMachined(t *testing.T) {
 // A service with Type=notify is up when the container says so, with the container's process as its own.
 func TestNotifySocket(t *testing.T) {
 	b := systemdAsRoot(t)
-	for _, detached := range []bool{false, true} {
-		t.Run(fmt.Sprintf("detached %v", detached), func(t *testing.T) {
-			c, _ := unitContainer(b, "/inside", "notify", "STATUS=almost", "READY=1\nMAINPID=1", "STATUS=well\nMAINPID=1")
+	first := []string{"STATUS=almost", "READY=1\nMAINPID=1"}
+	for _, way := range []struct {
+		name, script string
+		words        []string
+	}{
+		// In the foreground messages are passed on until the end, else until it is ready.
+		{"run", `exec "$@" run --bundle "$BUNDLE" "$ID"`, append(first, "STATUS=well\nMAINPID=1")},
+		{"run detached", `exec "$@" run --detach --bundle "$BUNDLE" "$ID"`, first},
+		{"create and start", `"$@" create --bundle "$BUNDLE" "$ID" && exec "$@" start "$ID"`, first},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			c, _ := unitContainer(b, append([]string{"/inside", "notify"}, way.words...)...)
 			c.Command("state", nil) // to have it deleted at the end
 			c.Write()
 			service := strings.ReplaceAll(c.ID, "-", "_") + ".service"
-			args := []string{"--service-type=notify", "--unit=" + service, "-p", "NotifyAccess=main", "-p", "TimeoutStartSec=30",
-				"-p", "KillMode=process", "--setenv=TMPDIR=" + b.Dir, "--", harness.Engine(t)}
-			args = append(append(args, b.Globals...), "run", "--bundle", c.Dir)
-			if detached {
-				args = append(args, "--detach")
-			}
-			out, err := exec.Command("systemd-run", append(args, c.ID)...).CombinedOutput()
+			args := []string{"--service-type=notify", "--unit=" + service, "-p", "NotifyAccess=main", "-p", "TimeoutStartSec=60",
+				"-p", "KillMode=process", "--setenv=TMPDIR=" + b.Dir, "--setenv=BUNDLE=" + c.Dir, "--setenv=ID=" + c.ID,
+				"--", "/bin/sh", "-c", way.script, "sh", harness.Engine(t)}
+			out, err := exec.Command("systemd-run", append(args, b.Globals...)...).CombinedOutput()
 			if err != nil {
-				t.Fatalf("%v: %s\n%s", err, out, systemctl(t, "status", service))
+				status, _ := trySystemctl("status", service)
+				t.Fatalf("%v: %s\n%s", err, out, status)
 			}
 			s := c.State()
 			for name, want := range map[string]string{"ActiveState": "active", "MainPID": strconv.Itoa(s.Pid)} {
@@ -314,7 +322,9 @@ func TestNotifySocket(t *testing.T) {
 					t.Errorf("%s is %q, want %q", name, got, want)
 				}
 			}
-			c.Kill("KILL")
+			if way.name == "run" {
+				eventually(t, "systemd has the status", func() bool { return property(t, service, "StatusText") == "well" })
+			}
 			c.Command("delete", []string{"--force"}).Run().OK(t)
 			_, _ = trySystemctl("stop", service)
 			_, _ = trySystemctl("reset-failed", service)
