@@ -41,8 +41,9 @@ func TestUnitAfterKilledCreate(t *testing.T) {
 			killed++
 		}
 	}
-	// The intent, the unit, the record, the maps: less means that strace found nothing to kill.
-	if want := 8 / step; killed < want {
+	// The intent, the call to systemd, the record: less means that strace found nothing to kill. It counts each thread's
+	// writes for themselves, so that there are more of them.
+	if want := max(5/step, 1); killed < want {
 		t.Errorf("create was killed %d times only", killed)
 	}
 }
