@@ -93,7 +93,9 @@ func (n *Notifier) Close() {
 }
 
 // Pass passes messages on until the process has ended or, with ready, until it
-// has said that it is ready.
+// has said that it is ready. Then systemd is told to watch the process instead of
+// us, who go. Who stays must remain the unit's main process: with
+// NotifyAccess=main systemd hears that one only, and no messages to come.
 func (n *Notifier) Pass(ready bool) error {
 	buf, control := make([]byte, 8192), make([]byte, 4096)
 	for {
@@ -114,7 +116,11 @@ func (n *Notifier) Pass(ready bool) error {
 			return fmt.Errorf("read the notify socket: %w", err)
 		}
 		closeRights(control[:oobn])
-		message, isReady := n.translate(buf[:size])
+		main := 0
+		if ready {
+			main = n.pid
+		}
+		message, isReady := translate(buf[:size], main)
 		if len(message) > 0 {
 			if err := unix.Sendto(n.to, message, unix.MSG_NOSIGNAL, n.address); err != nil {
 				return fmt.Errorf("pass a message on to NOTIFY_SOCKET: %w", err)
@@ -142,9 +148,9 @@ func closeRights(control []byte) {
 	}
 }
 
-// translate keeps the lines that mean outside what they mean inside, and adds
-// the pid by which the host knows the process when it is ready.
-func (n *Notifier) translate(message []byte) (out []byte, ready bool) {
+// translate keeps the lines that mean outside what they mean inside. When the
+// process is ready, main is added as the pid that systemd is to watch, if not 0.
+func translate(message []byte, main int) (out []byte, ready bool) {
 	for line := range bytes.Lines(message) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
 		name, value, ok := bytes.Cut(line, []byte("="))
@@ -160,7 +166,9 @@ func (n *Notifier) translate(message []byte) (out []byte, ready bool) {
 		out = append(append(out, line...), '\n')
 		if string(name) == "READY" && string(value) == "1" {
 			ready = true
-			out = append(strconv.AppendInt(append(out, "MAINPID="...), int64(n.pid), 10), '\n')
+			if main != 0 {
+				out = append(strconv.AppendInt(append(out, "MAINPID="...), int64(main), 10), '\n')
+			}
 		}
 	}
 	return out, ready

@@ -3,7 +3,6 @@ package container
 import "testing"
 
 func TestNotifyTranslate(t *testing.T) {
-	n := &Notifier{pid: 42}
 	for _, c := range []struct {
 		in, out string
 		ready   bool
@@ -19,9 +18,12 @@ func TestNotifyTranslate(t *testing.T) {
 		{"", "", false},
 		{"READY", "", false},
 	} {
-		out, ready := n.translate([]byte(c.in))
+		out, ready := translate([]byte(c.in), 42)
 		if string(out) != c.out || ready != c.ready {
 			t.Errorf("%q: %q, %v; want %q, %v", c.in, out, ready, c.out, c.ready)
 		}
+	}
+	if out, ready := translate([]byte("READY=1\nSTATUS=up"), 0); string(out) != "READY=1\nSTATUS=up\n" || !ready {
+		t.Errorf("from who stays: %q, %v", out, ready)
 	}
 }

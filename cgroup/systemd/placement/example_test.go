@@ -3,7 +3,6 @@ package placement_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -13,7 +12,8 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// A service with Delegate=yes has its payloads below its own cgroup.
+// A service with Delegate=yes has its payloads below its own cgroup, without a
+// word to systemd. Try it with systemd-run -p Delegate=yes --pipe PROGRAM.
 func ExampleIsland() {
 	host, err := cgroup.Detect()
 	if err != nil {
@@ -24,16 +24,32 @@ func ExampleIsland() {
 		fmt.Println("not in a delegated unit:", err)
 		return
 	}
-	payload, err := tree.Payload("web")
+	web, err := tree.Payload("web")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer payload.Destroy()
+	defer web.Purge()
 	limit := int64(100)
-	if _, err := payload.Set(&specs.LinuxResources{Pids: &specs.LinuxPids{Limit: &limit}}); err != nil {
+	if _, err := web.Set(&specs.LinuxResources{Pids: &specs.LinuxPids{Limit: &limit}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := exec.Command("sleep", "10")
+	if err := server.Start(); err != nil {
+		panic(err)
+	}
+	if err := web.Join(server.Process.Pid); err != nil {
 		fmt.Println(err)
 	}
+	stats, err := web.Stats()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s has %d of %d processes\n", web.Path()[len(tree.Path):], stats.Pids.Usage, *stats.Pids.Limit)
+	web.Kill()
+	server.Wait()
 }
 
 // A program in a unit that is not delegated has its payloads in one scope.
@@ -42,7 +58,7 @@ func ExampleTerritory() {
 	if err != nil {
 		panic(err)
 	}
-	manager := systemd.New(systemd.Options{User: os.Geteuid() != 0})
+	manager := systemd.New(systemd.Options{})
 	defer manager.Close()
 	first := exec.Command("sleep", "10")
 	if err := first.Start(); err != nil {
@@ -50,16 +66,19 @@ func ExampleTerritory() {
 	}
 	defer first.Wait()
 	defer first.Process.Kill()
+	ctx := context.Background()
 	place := unit.Place{Slice: "system.slice", Unit: "fleet.scope"}
-	tree, err := placement.Territory(context.Background(), manager, host, place, first.Process.Pid, "one")
+	tree, err := placement.Territory(ctx, manager, host, place, first.Process.Pid, "one")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
+	defer manager.Stop(ctx, place.Unit)
 	second, err := tree.Payload("two")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer second.Destroy()
+	defer second.Close()
+	fmt.Println(tree.Path, "has payload-one and", second.Path()[len(tree.Path)+1:])
 }
