@@ -47,7 +47,7 @@ func ExampleIsland() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s has %d of %d processes\n", web.Path()[len(tree.Path):], stats.Pids.Usage, *stats.Pids.Limit)
+	fmt.Printf("%s has %d of %d processes\n", web.Path()[len(tree.Path):], *stats.Pids.Usage, *stats.Pids.Limit)
 	web.Kill()
 	server.Wait()
 }
