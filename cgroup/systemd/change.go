@@ -17,11 +17,21 @@ import (
 // device list anew, denying everything first, when any of its device properties
 // is in the call. Leave those out where the devices stay as they are.
 func (m *Manager) Set(ctx context.Context, name string, properties []Property) error {
+	return m.set(ctx, name, true, properties)
+}
+
+// Keep is Set for good: systemd writes a drop-in for each property below
+// /etc/systemd/system.control, where Set writes it below /run.
+func (m *Manager) Keep(ctx context.Context, name string, properties []Property) error {
+	return m.set(ctx, name, false, properties)
+}
+
+func (m *Manager) set(ctx context.Context, name string, runtime bool, properties []Property) error {
 	if len(properties) == 0 {
 		return nil
 	}
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		return c.manager().CallWithContext(ctx, managerInterface+".SetUnitProperties", 0, name, true, wire(properties)).Err
+		return c.manager().CallWithContext(ctx, managerInterface+".SetUnitProperties", 0, name, runtime, wire(properties)).Err
 	})
 	if err = fail("change", name, missing(err)); err == nil {
 		return nil

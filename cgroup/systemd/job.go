@@ -17,6 +17,7 @@ type connection struct {
 
 	mu      sync.Mutex
 	waiting map[string][]*jobWaiter // by unit
+	told    []*listener
 	over    bool
 }
 
@@ -81,6 +82,7 @@ func (c *connection) unwatch(w *jobWaiter) {
 // DeliverSignal implements dbus.SignalHandler.
 func (c *connection) DeliverSignal(iface, member string, signal *dbus.Signal) {
 	if iface != managerInterface || member != "JobRemoved" {
+		c.tellListeners(iface, member, signal)
 		return
 	}
 	var id uint32
@@ -110,6 +112,10 @@ func (c *connection) Terminate() {
 		}
 	}
 	c.waiting = map[string][]*jobWaiter{}
+	for _, l := range c.told {
+		close(l.changes)
+	}
+	c.told = nil
 }
 
 // wait waits until a job has ended, and gives its result.

@@ -1,0 +1,170 @@
+package systemd
+
+import (
+	"context"
+	"strings"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// Properties gives all properties that a unit has for its type, as the bus has
+// them, with its ActiveState. systemd answers for a unit that it does not know, too,
+// with the defaults.
+func (m *Manager) Properties(ctx context.Context, name string) (map[string]any, error) {
+	var values map[string]dbus.Variant
+	var active string
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		path := unitPath(name)
+		if err := c.property(ctx, path, busName+".Unit", "ActiveState", &active); err != nil {
+			return err
+		}
+		return c.Object(busName, path).CallWithContext(ctx, "org.freedesktop.DBus.Properties.GetAll", 0, typeInterface(name)).Store(&values)
+	})
+	if err != nil {
+		return nil, fail("read the properties of", name, err)
+	}
+	all := make(map[string]any, len(values)+1)
+	for key, v := range values {
+		all[key] = v.Value()
+	}
+	all["ActiveState"] = active
+	return all, nil
+}
+
+// typeInterface is the interface of a unit's type: org.freedesktop.systemd1.Slice.
+func typeInterface(name string) string {
+	suffix := name[strings.LastIndexByte(name, '.')+1:]
+	if suffix == "" {
+		return busName + ".Unit"
+	}
+	return busName + "." + strings.ToUpper(suffix[:1]) + suffix[1:]
+}
+
+// UnitOf names the unit that a process is in.
+func (m *Manager) UnitOf(ctx context.Context, pid int) (string, error) {
+	var name string
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		var path dbus.ObjectPath
+		if err := c.manager().CallWithContext(ctx, managerInterface+".GetUnitByPID", 0, uint32(pid)).Store(&path); err != nil {
+			return err
+		}
+		return c.property(ctx, path, busName+".Unit", "Id", &name)
+	})
+	return name, fail("find the unit of a process", "", err)
+}
+
+// Activate starts a unit that is there, such as a slice, which needs no file, and
+// waits until its job has ended.
+func (m *Manager) Activate(ctx context.Context, name string) error {
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		w, err := c.watch(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer c.unwatch(w)
+		var job dbus.ObjectPath
+		if err := c.manager().CallWithContext(ctx, managerInterface+".StartUnit", 0, name, "replace").Store(&job); err != nil {
+			return err
+		}
+		return w.wait(ctx, job)
+	})
+	return fail("start", name, missing(err))
+}
+
+// Reload lets systemd read all its files again, as after a drop-in was removed.
+func (m *Manager) Reload(ctx context.Context) error {
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		return c.manager().CallWithContext(ctx, managerInterface+".Reload", 0).Err
+	})
+	return fail("reload", "", err)
+}
+
+// listener is somebody who is told of changes.
+type listener struct {
+	units   map[dbus.ObjectPath]string
+	changes chan string
+}
+
+// Changes tells of units whose state changes, or that come and go, by their name,
+// and with an empty one that systemd has read all its files again. What a property
+// of theirs is set to, systemd does not tell. The channel is closed when ctx is
+// done or the connection is lost; changes in quick succession may be joined.
+func (m *Manager) Changes(ctx context.Context, units ...string) (<-chan string, error) {
+	l := &listener{units: map[dbus.ObjectPath]string{}, changes: make(chan string, 16)}
+	for _, name := range units {
+		l.units[unitPath(name)] = name
+	}
+	var on *connection
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		on = c
+		if c.private {
+			return nil
+		}
+		rules := []string{
+			"type='signal',interface='" + managerInterface + "',member='UnitNew'",
+			"type='signal',interface='" + managerInterface + "',member='UnitRemoved'",
+			"type='signal',interface='" + managerInterface + "',member='Reloading'",
+		}
+		for path := range l.units {
+			rules = append(rules, "type='signal',interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',path='"+string(path)+"'")
+		}
+		for _, rule := range rules {
+			if err := c.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.AddMatch", 0, rule).Err; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fail("listen to", strings.Join(units, ", "), err)
+	}
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	if on.over {
+		return nil, fail("listen to", strings.Join(units, ", "), dbus.ErrClosed)
+	}
+	on.told = append(on.told, l)
+	context.AfterFunc(ctx, func() { on.deafen(l) })
+	return l.changes, nil
+}
+
+func (c *connection) deafen(l *listener) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, other := range c.told {
+		if other == l {
+			c.told = append(c.told[:i:i], c.told[i+1:]...)
+			close(l.changes)
+			return
+		}
+	}
+}
+
+// tellListeners passes a signal on. It never waits: whoever is behind looks at
+// everything anyway when he comes to it.
+func (c *connection) tellListeners(iface, member string, signal *dbus.Signal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.told {
+		name, known := "", false
+		switch {
+		case iface == managerInterface && member == "Reloading":
+			var begins bool
+			known = dbus.Store(signal.Body, &begins) == nil && !begins
+		case iface == managerInterface && (member == "UnitNew" || member == "UnitRemoved"):
+			var path dbus.ObjectPath
+			var id string
+			if dbus.Store(signal.Body, &id, &path) == nil {
+				name, known = l.units[path]
+			}
+		case member == "PropertiesChanged":
+			name, known = l.units[signal.Path]
+		}
+		if known {
+			select {
+			case l.changes <- name:
+			default:
+			}
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/berth-runtime/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/enforce"
+	"github.com/berth-runtime/berth/node/machine"
+	"github.com/berth-runtime/berth/node/plan"
+	"github.com/berth-runtime/berth/node/record"
+	"github.com/berth-runtime/berth/node/show"
+	"github.com/berth-runtime/berth/node/usage"
+	"golang.org/x/sys/unix"
+)
+
+func command() *cli.Command {
+	return &cli.Command{
+		Summary: "Shares out a node between its system, Kubernetes and the workloads, and enforces it.",
+		Help: `It reserves cpu, memory, pids, huge pages and storage for the daemons of the host and of
+Kubernetes, leaves the rest to the workloads, and sets limits on their slices or cgroups.
+The configuration is ` + config.DefaultFile + `, or a file named by --config; every
+key of it is also an option, and options win.`,
+		Commands: func() []*cli.Command {
+			return []*cli.Command{planCommand(), applyCommand(), statusCommand(), undoCommand()}
+		},
+	}
+}
+
+// settings are the options that every command has: all keys of the configuration.
+type settings struct {
+	file      string
+	overrides []config.Override
+}
+
+func (s *settings) flags() cli.Flags {
+	var f cli.Flags
+	f.String(&s.file, "config", "c", "FILE", "read the configuration from FILE (default "+config.DefaultFile+", which may be missing)")
+	for _, k := range config.Keys() {
+		help := k.Help
+		flag := f.Func(k.Name, "", k.Value, help, func(v string) error {
+			s.overrides = append(s.overrides, config.Override{Key: k.Name, Value: v})
+			return nil
+		})
+		flag.Default = k.Default
+	}
+	return f
+}
+
+func (s *settings) load() (*config.Config, error) { return config.Load(s.file, s.overrides) }
+
+// look gives the machine and the plan for it.
+func (s *settings) look(ctx context.Context) (*machine.Machine, *plan.Plan, error) {
+	c, err := s.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := machine.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := m.Prepare(ctx, c)
+	return m, p, err
+}
+
+func style() show.Style {
+	s := cgrouptool.StyleFor(os.Stdout, os.Getenv)
+	return show.Style{Color: s.Color, Unicode: s.Unicode}
+}
+
+func interruptible() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+}
+
+func planCommand() *cli.Command {
+	s := &settings{}
+	c := &cli.Command{
+		Name: "plan", Summary: "Show what would be done, and change nothing.",
+		Help: `Shows the capacity, each reservation and what is left of it, the hierarchy that results, each
+setting that differs from now with the entry of the configuration that asks for it, and
+what keeps the plan from being applied, in which case the exit status is 1.`,
+		Examples: []string{"berth-node plan", "berth-node plan --system-reserved=cpu=500m,memory=1Gi --pods-enforce", "berth-node plan --config node.yaml --json"},
+		Flags:    s.flags(),
+	}
+	var asJSON bool
+	c.Flags.Bool(&asJSON, "json", "", "write JSON")
+	c.Run = func([]string) error {
+		ctx, stop := interruptible()
+		defer stop()
+		_, p, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			text, err := show.PlanJSON(p)
+			if err != nil {
+				return err
+			}
+			os.Stdout.Write(text)
+		} else {
+			fmt.Print(style().Plan(p))
+		}
+		if len(p.Problems) > 0 {
+			return fmt.Errorf("the plan has %d problems that keep it from being applied", len(p.Problems))
+		}
+		return nil
+	}
+	return c
+}
+
+// engine takes the record for a command.
+func engine(m *machine.Machine, dir string) (*enforce.Engine, func(), error) {
+	r, err := record.Open(dir, m.BootID())
+	if err != nil {
+		return nil, nil, err
+	}
+	e := &enforce.Engine{Machine: m, Record: r, Say: func(text string) { fmt.Println(text) }}
+	return e, func() { r.Close() }, nil
+}
+
+func applyCommand() *cli.Command {
+	s := &settings{}
+	c := &cli.Command{
+		Name: "apply", Summary: "Do what plan shows, once.",
+		Help: `Each setting is on record with its value from before, so that undo can give it back. What an
+earlier configuration set and this one does not is given back. Memory that is to be
+limited below its use is reclaimed first; if that does not succeed within reclaim-deadline,
+or raises the pressure above reclaim-pressure, the former limit stays.`,
+		Examples: []string{"berth-node apply", "berth-node apply --system-reserved=memory=1Gi --system-reserved-enforce"},
+		Flags:    s.flags(),
+	}
+	c.Run = func([]string) error {
+		ctx, stop := interruptible()
+		defer stop()
+		m, p, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		e, done, err := engine(m, p.Config.StateDir)
+		if err != nil {
+			return err
+		}
+		defer done()
+		if err := e.Apply(ctx, p); err != nil {
+			return err
+		}
+		for _, w := range p.Warnings {
+			fmt.Fprintln(os.Stderr, "warning: "+w)
+		}
+		return nil
+	}
+	return c
+}
+
+func undoCommand() *cli.Command {
+	s := &settings{}
+	c := &cli.Command{
+		Name: "undo", Summary: "Give the node back as it was before apply or watch.",
+		Help: `Everything on record is set to what it was: properties with their drop-ins, files, kernel
+parameters, OOM scores. Slices and cgroups that were made are removed if nothing is in them.
+A daemon that is running has to be stopped first.`,
+		Examples: []string{"systemctl stop berth-node && berth-node undo"},
+		Flags:    s.flags(),
+	}
+	c.Run = func([]string) error {
+		ctx, stop := interruptible()
+		defer stop()
+		conf, err := s.load()
+		if err != nil {
+			return err
+		}
+		m, err := machine.Open()
+		if err != nil {
+			return err
+		}
+		e, done, err := engine(m, conf.StateDir)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return e.Undo(ctx)
+	}
+	return c
+}
+
+func statusCommand() *cli.Command {
+	s := &settings{}
+	c := &cli.Command{
+		Name: "status", Summary: "Show what is reserved, used and left.",
+		Help: `A table of the parts of the node with their use, bars of each resource, the workloads by QoS
+level as the sum over the running pods and containers, and warnings. It changes nothing, and
+takes half a second, in which the use of the processors is measured.`,
+		Examples: []string{"berth-node status", "berth-node status --html node.html"},
+		Flags:    s.flags(),
+	}
+	var asJSON bool
+	var html string
+	c.Flags.Bool(&asJSON, "json", "", "write JSON")
+	c.Flags.String(&html, "html", "", "FILE", "write a page for browsers, which needs nothing else, to FILE (- for the standard output)")
+	c.Run = func([]string) error {
+		ctx, stop := interruptible()
+		defer stop()
+		m, p, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		n, err := measure(ctx, m, p)
+		if err != nil {
+			return err
+		}
+		switch {
+		case html == "-":
+			os.Stdout.Write(show.HTML(n, time.Now()))
+		case html != "":
+			if err := os.WriteFile(html, show.HTML(n, time.Now()), 0o644); err != nil {
+				return fmt.Errorf("--html: %w", err)
+			}
+		case asJSON:
+			text, err := show.StatusJSON(n)
+			if err != nil {
+				return err
+			}
+			os.Stdout.Write(text)
+		default:
+			fmt.Print(style().Status(n))
+		}
+		return nil
+	}
+	return c
+}
+
+// measure looks twice, for what is used of the processors.
+func measure(ctx context.Context, m *machine.Machine, p *plan.Plan) (*show.Node, error) {
+	r, err := record.Read(p.Config.StateDir, m.BootID())
+	if err != nil {
+		return nil, err
+	}
+	n := &show.Node{Plan: p, Applied: len(r.Changes), Before: usage.Measure(m, p)}
+	began := time.Now()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(500 * time.Millisecond):
+	}
+	n.Now, n.Seconds = usage.Measure(m, p), time.Since(began).Seconds()
+	return n, nil
+}

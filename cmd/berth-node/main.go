@@ -1,0 +1,33 @@
+// Berth-node shares out a node between its system, Kubernetes and the workloads.
+// See berth-node --help.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/berth-runtime/berth/internal/cli"
+)
+
+func main() { os.Exit(run(os.Args)) }
+
+func run(args []string) int {
+	root := command()
+	err := root.Execute(filepath.Base(args[0]), args[1:], os.Stdout)
+	if err == nil || errors.Is(err, cli.ErrHelp) {
+		return 0
+	}
+	var many interface{ Unwrap() []error }
+	list := []error{err}
+	if errors.As(err, &many) {
+		list = many.Unwrap()
+	}
+	for _, err := range list {
+		// One line each, whatever names are in it.
+		fmt.Fprintln(os.Stderr, "berth-node: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return 1
+}

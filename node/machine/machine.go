@@ -1,0 +1,191 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/plan"
+)
+
+// Machine is a node.
+type Machine struct {
+	// Root is the folder that stands for /; "" for the machine itself.
+	Root    string
+	Cgroups *cgroup.Host
+	// Units is nil where systemd is not the init system.
+	Units Units
+}
+
+// Units is what is asked of systemd.
+type Units interface {
+	Version(ctx context.Context) (int, error)
+	// Properties are those of the unit's type, with its ActiveState.
+	Properties(ctx context.Context, unit string) (map[string]any, error)
+	UnitOf(ctx context.Context, pid int) (string, error)
+	// Set changes properties until the next boot, or for good.
+	Set(ctx context.Context, unit string, lasting config.Lasting, properties []ledger.Property) error
+	Activate(ctx context.Context, unit string) error
+	Stop(ctx context.Context, unit string) error
+	Reload(ctx context.Context) error
+	Changes(ctx context.Context, units ...string) (<-chan string, error)
+}
+
+// Open gives this machine.
+func Open() (*Machine, error) { return OpenIn("", nil) }
+
+// OpenIn gives the machine of a folder, with a systemd of its own or none.
+func OpenIn(root string, units Units) (*Machine, error) {
+	host, err := cgroup.DetectIn(root)
+	if err != nil {
+		return nil, fmt.Errorf("find the cgroup hierarchies: %w", err)
+	}
+	m := &Machine{Root: root, Cgroups: host, Units: units}
+	if root == "" && units == nil && m.Init() == config.Systemd {
+		m.Units = newBus()
+	}
+	if len(host.Hierarchies()) == 0 {
+		return nil, fmt.Errorf("%w: mount one, as mount -t cgroup2 none /sys/fs/cgroup", cgroup.ErrNotMounted)
+	}
+	return m, nil
+}
+
+// Init tells which driver the machine has by itself: systemd's folder is there
+// if, and only if, systemd is the init system (sd_booted(3)).
+func (m *Machine) Init() config.Driver {
+	if st, err := os.Lstat(m.Root + "/run/systemd/system"); err == nil && st.IsDir() {
+		return config.Systemd
+	}
+	return config.Cgroupfs
+}
+
+// Prepare makes of a configuration the one for this machine, and its plan.
+func (m *Machine) Prepare(ctx context.Context, c *config.Config) (*plan.Plan, error) {
+	driver, err := plan.DriverFor(c, m.Init())
+	if err != nil {
+		return nil, err
+	}
+	if c, err = c.For(driver); err != nil {
+		return nil, err
+	}
+	facts, err := m.Facts(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Make(c, facts)
+}
+
+// Facts looks at everything that a plan for the configuration depends on.
+func (m *Machine) Facts(ctx context.Context, c *config.Config) (*plan.Facts, error) {
+	capacity, err := m.Capacity()
+	if err != nil {
+		return nil, err
+	}
+	places, err := plan.Places(c)
+	if err != nil {
+		return nil, err
+	}
+	f := &plan.Facts{
+		Capacity: capacity, PageSize: int64(os.Getpagesize()), Init: m.Init(), Mode: m.Cgroups.Mode().String(), Layout: m.Cgroups.Layout(),
+		Groups: map[string]plan.Group{}, Parameters: map[string]string{},
+	}
+	if m.Units != nil {
+		if f.SystemdVersion, err = m.Units.Version(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range places {
+		g, ok := m.group(p.Path)
+		if m.Units != nil && p.Slice != "" {
+			if g.Properties, err = m.Units.Properties(ctx, p.Slice); err != nil {
+				return nil, err
+			}
+			g.Active = g.Properties["ActiveState"] == "active"
+		}
+		if ok || g.Active {
+			f.Groups[p.Path] = g
+		}
+		if p.Role == plan.System {
+			f.Strays = m.strays(p.Path)
+		}
+	}
+	for _, parameter := range plan.Parameters() {
+		if value, ok := m.Parameter(parameter[0]); ok {
+			f.Parameters[parameter[0]] = value
+		}
+	}
+	return f, m.processes(ctx, c, f)
+}
+
+// limitFiles are the files that a plan may set, on either version.
+var limitFiles = []string{"cpu.weight", "cpu.shares", "memory.max", "memory.limit_in_bytes", "memory.min", "memory.high", "pids.max"}
+
+// group looks at one cgroup; false if it is in no hierarchy.
+func (m *Machine) group(path string) (plan.Group, bool) {
+	g, err := m.Cgroups.Open(path)
+	if err != nil {
+		return plan.Group{}, false
+	}
+	defer g.Close()
+	found := plan.Group{Files: map[string]string{}}
+	for _, controller := range []string{"cpu", "memory", "pids", "hugetlb"} {
+		home := m.Cgroups.Controller(controller)
+		if home == nil {
+			found.Missing = append(found.Missing, controller)
+			continue
+		}
+		there := g.Directory(controller) != ""
+		if home.Version == 2 {
+			text, err := g.ReadFile("cgroup.controllers")
+			there = err == nil && slices.Contains(strings.Fields(text), controller)
+		}
+		if !there {
+			found.Missing = append(found.Missing, controller)
+			continue
+		}
+		files, err := g.Files(controller)
+		if err != nil {
+			continue
+		}
+		for _, file := range files {
+			limit := slices.Contains(limitFiles, file) ||
+				strings.HasPrefix(file, "hugetlb.") && (strings.HasSuffix(file, ".max") || strings.HasSuffix(file, ".limit_in_bytes"))
+			if !limit || found.Files[file] != "" {
+				continue
+			}
+			if value, err := g.ReadFile(file); err == nil {
+				found.Files[file] = value
+			}
+		}
+	}
+	for _, file := range []string{"memory.current", "memory.usage_in_bytes"} {
+		if text, err := g.ReadFile(file); err == nil {
+			found.Memory, _ = strconv.ParseInt(text, 10, 64)
+			break
+		}
+	}
+	return found, true
+}
+
+// Parameter reads a parameter of the kernel; false if it has it not.
+func (m *Machine) Parameter(name string) (string, bool) {
+	text, err := os.ReadFile(m.ParameterFile(name))
+	return strings.TrimSpace(string(text)), err == nil
+}
+
+// ParameterFile is where a parameter of the kernel is: vm.x is vm/x.
+func (m *Machine) ParameterFile(name string) string {
+	return m.Root + "/proc/sys/" + strings.ReplaceAll(name, ".", "/")
+}
+
+// BootID tells one boot from the next; "" where the kernel does not.
+func (m *Machine) BootID() string {
+	text, _ := os.ReadFile(m.Root + "/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text))
+}

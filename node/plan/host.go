@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/resource"
+)
+
+// Parameters are the kernel's parameters that a node for containers has, with
+// their values: overcommit is allowed, since limits are by cgroup; a lack of
+// memory kills a process and not the machine; and a kernel that has gone wrong
+// reboots after 10 seconds instead of limping on.
+func Parameters() [][2]string {
+	return [][2]string{
+		{"vm.overcommit_memory", "1"},
+		{"vm.panic_on_oom", "0"},
+		{"kernel.panic", "10"},
+		{"kernel.panic_on_oops", "1"},
+	}
+}
+
+func (p *Plan) parameters() {
+	mode := p.Config.Parameters
+	if mode == config.Off {
+		return
+	}
+	for _, parameter := range Parameters() {
+		name, value := parameter[0], parameter[1]
+		now, ok := p.Facts.Parameters[name]
+		if !ok {
+			p.warn("%s: this kernel shows no %s", p.Config.Cause("kernel-parameters"), name)
+			continue
+		}
+		p.add(Step{Kind: SetParameter, Target: name, Value: value, Now: now, Cause: p.Config.Cause("kernel-parameters"), CheckOnly: mode == config.Check})
+		if mode == config.Check && now != value {
+			p.warn("%s is %s where %s is right for a node of containers: sysctl -w %s=%s, or kernel-parameters: set", name, now, value, name, value)
+		}
+	}
+}
+
+func (p *Plan) scores() {
+	mode := p.Config.ScoreMode
+	if mode == config.Off {
+		return
+	}
+	for _, d := range p.Facts.Daemons {
+		score, ok := p.Config.Scores[d.Key]
+		if !ok {
+			continue
+		}
+		p.add(Step{Kind: SetScore, Target: d.Key, Name: "pid " + strconv.Itoa(d.PID), Value: strconv.Itoa(score.Value), Now: strconv.Itoa(d.Score),
+			Cause: score.Cause, CheckOnly: mode == config.Check, Process: &d})
+		if mode == config.Check && d.Score != score.Value {
+			p.warn("%s (pid %d) has OOM score %d where %s wants %d: set oom-score-mode: set, or OOMScoreAdjust= in its unit", d.Name, d.PID, d.Score, score.Cause, score.Value)
+		}
+	}
+	if p.Facts.Init != config.Systemd {
+		for _, key := range slices.Sorted(maps.Keys(p.Config.Scores)) {
+			if strings.HasSuffix(key, ".service") {
+				p.warn("%s: there are no units here, since systemd is not the init system: name the executable", p.Config.Scores[key].Cause)
+			}
+		}
+	}
+}
+
+// processes plans what the cgroupfs driver moves, as the seed describes it.
+// Under systemd nothing is ever moved: each process is in its unit.
+func (p *Plan) processes() {
+	if p.Driver == config.Systemd {
+		return
+	}
+	if at, ok := p.Place(Kubelet); ok && p.Facts.Kubelet != nil {
+		k := p.Facts.Kubelet
+		now := ""
+		if k.Cgroup == at.Path {
+			now = at.Path
+		}
+		p.add(Step{Kind: Move, Target: at.Path, Name: fmt.Sprintf("%s (pid %d)", k.Name, k.PID), Value: at.Path, Now: now, Cause: at.Cause, Group: at.Path, Process: k})
+	}
+	if at, ok := p.Place(System); ok {
+		now := at.Path
+		if p.Facts.Loose > 0 {
+			now = "/"
+		}
+		p.add(Step{Kind: Move, Target: at.Path, Name: "processes of the root", Value: at.Path, Now: now, Cause: at.Cause, Group: at.Path})
+	}
+}
+
+// look warns of what is not as the hierarchy means it.
+func (p *Plan) look() {
+	if k := p.Facts.Kubelet; k != nil {
+		p.kubelet(k)
+	}
+	for _, s := range p.Facts.Strays {
+		p.warn("%s is a container among the host's daemons, and counted as system-reserved: let its runtime put containers below %s (cgroup-parent of Docker, --cgroup-root of the kubelet)", s, p.Config.Workloads())
+	}
+	for _, s := range p.Steps {
+		limit, err := strconv.ParseInt(s.Value, 10, 64)
+		if used := p.Facts.Groups[s.Group].Memory; s.Memory && !s.Done() && err == nil && used > limit {
+			p.warn("%s: %s uses %s of memory now, and is to be limited to %s: the difference is reclaimed first, and the limit given up where that fails",
+				s.Cause, s.Target, resource.Memory.Human(used), resource.Memory.Human(limit))
+		}
+	}
+}
+
+func (p *Plan) kubelet(k *Daemon) {
+	who := fmt.Sprintf("the kubelet (pid %d)", k.PID)
+	if strings.HasSuffix(k.Unit, ".scope") && strings.HasPrefix(k.Cgroup, "/user.slice/") {
+		p.warn("%s was started from a terminal: it is in %s (%s), and its use is counted there; start it as a unit with Slice=kubernetes.slice", who, k.Unit, k.Cgroup)
+	} else if at, ok := p.Place(System); ok && (k.Cgroup == at.Path || strings.HasPrefix(k.Cgroup, at.Path+"/")) {
+		unit := k.Unit
+		if unit == "" {
+			unit = k.Cgroup
+		}
+		p.warn("%s is in %s, inside of the system container %s, so that its use is counted as system-reserved: set Slice=kubernetes.slice in its unit", who, unit, at.Path)
+	}
+	if p.Config.PodsEnforce != config.Nothing && p.Config.CgroupsPerQoS {
+		p.warn("%s manages %s by itself: let one of the two enforce there (--enforce-node-allocatable of the kubelet, or pods-enforce)", who, p.Config.Workloads())
+	}
+}
