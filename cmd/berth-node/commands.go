@@ -27,7 +27,7 @@ Kubernetes, leaves the rest to the workloads, and sets limits on their slices or
 The configuration is ` + config.DefaultFile + `, or a file named by --config; every
 key of it is also an option, and options win.`,
 		Commands: func() []*cli.Command {
-			return []*cli.Command{planCommand(), applyCommand(), statusCommand(), undoCommand()}
+			return []*cli.Command{planCommand(), applyCommand(), statusCommand(), watchCommand(), undoCommand()}
 		},
 	}
 }

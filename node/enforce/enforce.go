@@ -18,6 +18,8 @@ type Engine struct {
 	Record  *record.Record
 	// Say is told of each step that is done, if it is set.
 	Say func(string)
+	// Tick is called now and then while something is waited for, if it is set.
+	Tick func()
 
 	// at is called around each effect; tests stop there.
 	at func(point string)
@@ -55,8 +57,9 @@ func (e *Engine) say(format string, args ...any) {
 // Apply does what a plan has still to do. What an earlier plan changed and this
 // one does not ask for is given back first. It ends at the first step that fails;
 // what was done until then stays on record, for the next Apply or Undo. A limit
-// of memory that can't be lowered does not keep the others from being set.
-func (e *Engine) Apply(ctx context.Context, p *plan.Plan) error {
+// of memory that can't be lowered does not keep the others from being set. Steps
+// whose ids are in not are left as they are.
+func (e *Engine) Apply(ctx context.Context, p *plan.Plan, not ...string) error {
 	if len(p.Problems) > 0 {
 		return errors.Join(p.Problems...)
 	}
@@ -65,6 +68,9 @@ func (e *Engine) Apply(ctx context.Context, p *plan.Plan) error {
 	}
 	var notLowered error
 	for _, s := range p.Changes() {
+		if slices.Contains(not, s.ID()) {
+			continue
+		}
 		err := e.do(ctx, p, s)
 		var stuck *StuckError
 		switch {

@@ -172,7 +172,7 @@ func (e *Engine) lowerV1(ctx context.Context, s plan.Step, limit int64, set func
 // would kill, and who lowers a limit asks for that by Apply.
 func (e *Engine) fits(c *record.Change) error {
 	switch c.Name {
-	case "MemoryMax", "MemoryLimit", "memory.max", "memory.limit_in_bytes":
+	case "MemoryMax", "memory.max", "memory.limit_in_bytes":
 	default:
 		return nil
 	}

@@ -97,6 +97,9 @@ func (e *Engine) await(ctx context.Context, limit time.Duration, holds func() bo
 		if time.Now().After(until) {
 			return false
 		}
+		if e.Tick != nil {
+			e.Tick()
+		}
 		select {
 		case <-ctx.Done():
 			return false
@@ -168,8 +171,10 @@ func (e *Engine) revertProperty(ctx context.Context, c *record.Change) error {
 		return err
 	}
 	// Folders that are empty now were made for it.
-	if err := os.Remove(filepath.Dir(file)); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
-		return err
+	for dir, n := filepath.Dir(file), 0; n < 2; dir, n = filepath.Dir(dir), n+1 {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
+			return err
+		}
 	}
 	return nil
 }

@@ -30,3 +30,17 @@ func (m *Machine) Describe(pid int) (name, cgroup string) {
 	}
 	return name, p.cgroup()
 }
+
+// File is the path of a cgroup's file; "" if the cgroup is not there.
+func (m *Machine) File(group, controller, file string) string {
+	g, err := m.Cgroups.Open(group)
+	if err != nil {
+		return ""
+	}
+	defer g.Close()
+	dir := g.Directory(controller)
+	if dir == "" {
+		return ""
+	}
+	return dir + "/" + file
+}

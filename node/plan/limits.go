@@ -71,19 +71,41 @@ func (p *Plan) limit(at Place, g Group) {
 // machines of more than 100 processors (256 on version 1) all weights shrink, so
 // that the largest fits the kernel's range.
 func (p *Plan) weight(res *specs.LinuxResources, amount, capacity int64) {
-	const (
-		greatestWeight, usualWeight = 10000, 100
-		greatestShares, usualShares = 262144, 1024
-	)
-	scaled := func(usual, greatest, least int64) int64 {
-		whole := max(capacity, greatest/usual*1000)
-		return max((amount*greatest+whole/2)/whole, least)
+	weight := scaled(amount, capacity, usualWeight, 10000, 1)
+	switch {
+	case version2(p.Facts.Layout, "cpu"):
+		res.Unified = map[string]string{"cpu.weight": strconv.FormatInt(weight, 10)}
+	case p.Driver == config.Systemd:
+		// Of its CPUWeight, which property makes.
+		res.CPU = &specs.LinuxCPU{Shares: new(uint64(max(weight*usualShares/usualWeight, 2)))}
+	default:
+		res.CPU = &specs.LinuxCPU{Shares: new(uint64(scaled(amount, capacity, usualShares, 262144, 2)))}
 	}
-	if version2(p.Facts.Layout, "cpu") {
-		res.Unified = map[string]string{"cpu.weight": strconv.FormatInt(scaled(usualWeight, greatestWeight, 1), 10)}
-		return
+}
+
+// What a cgroup has without a weight.
+const (
+	usualWeight = 100
+	usualShares = 1024
+)
+
+func scaled(amount, capacity, usual, greatest, least int64) int64 {
+	whole := max(capacity, greatest/usual*1000)
+	return max((amount*greatest+whole/2)/whole, least)
+}
+
+// property gives the one to set for another that the ledger names: on version 1
+// systemd translates CPUWeight and MemoryMax too, and passes over CPUShares and
+// MemoryLimit where those are set; from 258 on it knows no others.
+func property(p ledger.Property) ledger.Property {
+	switch p.Name {
+	case "CPUShares":
+		shares, _ := p.Value.(uint64)
+		p.Name, p.Value = "CPUWeight", uint64((shares*usualWeight+usualShares-1)/usualShares)
+	case "MemoryLimit":
+		p.Name = "MemoryMax"
 	}
-	res.CPU = &specs.LinuxCPU{Shares: new(uint64(scaled(usualShares, greatestShares, 2)))}
+	return p
 }
 
 func (p *Plan) protect(res *specs.LinuxResources, amount int64) {
@@ -133,7 +155,8 @@ func (p *Plan) resources(at Place, g Group, res *specs.LinuxResources, cause str
 		}
 		return
 	}
-	for _, property := range properties {
+	for _, of := range properties {
+		property := property(of)
 		s := Step{Kind: SetProperty, Target: at.Slice, Name: property.Name, Value: PropertyValue(property.Value), Now: PropertyValue(g.Properties[property.Name]),
 			Cause: cause, Group: at.Path, Property: &property}
 		for _, w := range writes {
