@@ -7,27 +7,44 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// Properties gives all properties that a unit has for its type, as the bus has
-// them, with its ActiveState. systemd answers for a unit that it does not know, too,
-// with the defaults.
-func (m *Manager) Properties(ctx context.Context, name string) (map[string]any, error) {
-	var values map[string]dbus.Variant
-	var active string
+// Properties gives properties that a unit has for its type, as the bus has them,
+// with its ActiveState. Those that this systemd does not know are missing. systemd
+// answers for a unit that it does not know, too, with the defaults.
+//
+// They are asked for one by one, with all questions under way at once: for all of
+// them together systemd would look up a hundred others, counters of the kernel
+// among them.
+func (m *Manager) Properties(ctx context.Context, name string, properties ...string) (map[string]any, error) {
+	all := make(map[string]any, len(properties)+1)
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		path := unitPath(name)
-		if err := c.property(ctx, path, busName+".Unit", "ActiveState", &active); err != nil {
+		const get = "org.freedesktop.DBus.Properties.Get"
+		unit := c.Object(busName, unitPath(name))
+		state := unit.GoWithContext(ctx, get, 0, nil, busName+".Unit", "ActiveState")
+		calls := make([]*dbus.Call, len(properties))
+		for i, property := range properties {
+			calls[i] = unit.GoWithContext(ctx, get, 0, nil, typeInterface(name), property)
+		}
+		var active string
+		if err := answer(ctx, state, &active); err != nil {
 			return err
 		}
-		return c.Object(busName, path).CallWithContext(ctx, "org.freedesktop.DBus.Properties.GetAll", 0, typeInterface(name)).Store(&values)
+		all["ActiveState"] = active
+		for i, property := range properties {
+			var v any
+			err := answer(ctx, calls[i], &v)
+			switch {
+			case isNamed(err, "org.freedesktop.DBus.Error.UnknownProperty"):
+			case err != nil:
+				return err
+			default:
+				all[property] = v
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, fail("read the properties of", name, err)
 	}
-	all := make(map[string]any, len(values)+1)
-	for key, v := range values {
-		all[key] = v.Value()
-	}
-	all["ActiveState"] = active
 	return all, nil
 }
 

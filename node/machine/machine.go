@@ -26,8 +26,8 @@ type Machine struct {
 // Units is what is asked of systemd.
 type Units interface {
 	Version(ctx context.Context) (int, error)
-	// Properties are those of the unit's type, with its ActiveState.
-	Properties(ctx context.Context, unit string) (map[string]any, error)
+	// Properties are some of the unit's type, with its ActiveState.
+	Properties(ctx context.Context, unit string, properties ...string) (map[string]any, error)
 	UnitOf(ctx context.Context, pid int) (string, error)
 	// Set changes properties until the next boot, or for good.
 	Set(ctx context.Context, unit string, lasting config.Lasting, properties []ledger.Property) error
@@ -67,6 +67,17 @@ func (m *Machine) Init() config.Driver {
 
 // Prepare makes of a configuration the one for this machine, and its plan.
 func (m *Machine) Prepare(ctx context.Context, c *config.Config) (*plan.Plan, error) {
+	return m.prepare(ctx, c, nil)
+}
+
+// Again is Prepare of the same configuration a little later: it looks at the
+// settings only, and takes what changes seldom, and is found by walking over all
+// processes, from the plan before.
+func (m *Machine) Again(ctx context.Context, before *plan.Plan) (*plan.Plan, error) {
+	return m.prepare(ctx, before.Config, before.Facts)
+}
+
+func (m *Machine) prepare(ctx context.Context, c *config.Config, before *plan.Facts) (*plan.Plan, error) {
 	driver, err := plan.DriverFor(c, m.Init())
 	if err != nil {
 		return nil, err
@@ -74,45 +85,64 @@ func (m *Machine) Prepare(ctx context.Context, c *config.Config) (*plan.Plan, er
 	if c, err = c.For(driver); err != nil {
 		return nil, err
 	}
-	facts, err := m.Facts(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return plan.Make(c, facts)
-}
-
-// Facts looks at everything that a plan for the configuration depends on.
-func (m *Machine) Facts(ctx context.Context, c *config.Config) (*plan.Facts, error) {
-	capacity, err := m.Capacity()
-	if err != nil {
-		return nil, err
-	}
 	places, err := plan.Places(c)
 	if err != nil {
 		return nil, err
 	}
-	f := &plan.Facts{
-		Capacity: capacity, PageSize: int64(os.Getpagesize()), Init: m.Init(), Mode: m.Cgroups.Mode().String(), Layout: m.Cgroups.Layout(),
-		Groups: map[string]plan.Group{}, Parameters: map[string]string{},
+	var f plan.Facts
+	if before != nil {
+		f = *before
+	} else if err := m.seldom(ctx, c, places, &f); err != nil {
+		return nil, err
 	}
+	if err := m.settings(ctx, places, &f); err != nil {
+		return nil, err
+	}
+	for i := range f.Daemons {
+		if text, ok := m.Score(f.Daemons[i].PID); ok {
+			f.Daemons[i].Score, _ = strconv.Atoi(text)
+		}
+	}
+	return plan.Make(c, &f)
+}
+
+// seldom looks at what changes seldom.
+func (m *Machine) seldom(ctx context.Context, c *config.Config, places []plan.Place, f *plan.Facts) error {
+	capacity, err := m.Capacity()
+	if err != nil {
+		return err
+	}
+	*f = plan.Facts{Capacity: capacity, PageSize: int64(os.Getpagesize()), Init: m.Init(), Mode: m.Cgroups.Mode().String(), Layout: m.Cgroups.Layout()}
 	if m.Units != nil {
 		if f.SystemdVersion, err = m.Units.Version(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, p := range places {
+		if p.Role == plan.System {
+			f.Strays = m.strays(p.Path)
+		}
+	}
+	return m.processes(ctx, c, f)
+}
+
+// sliceProperties are those that a plan may set.
+var sliceProperties = []string{"CPUWeight", "MemoryMax", "MemoryMin", "MemoryHigh", "TasksMax"}
+
+// settings looks at what a plan sets.
+func (m *Machine) settings(ctx context.Context, places []plan.Place, f *plan.Facts) error {
+	f.Groups, f.Parameters = map[string]plan.Group{}, map[string]string{}
+	for _, p := range places {
 		g, ok := m.group(p.Path)
 		if m.Units != nil && p.Slice != "" {
-			if g.Properties, err = m.Units.Properties(ctx, p.Slice); err != nil {
-				return nil, err
+			var err error
+			if g.Properties, err = m.Units.Properties(ctx, p.Slice, sliceProperties...); err != nil {
+				return err
 			}
 			g.Active = g.Properties["ActiveState"] == "active"
 		}
 		if ok || g.Active {
 			f.Groups[p.Path] = g
-		}
-		if p.Role == plan.System {
-			f.Strays = m.strays(p.Path)
 		}
 	}
 	for _, parameter := range plan.Parameters() {
@@ -120,7 +150,7 @@ func (m *Machine) Facts(ctx context.Context, c *config.Config) (*plan.Facts, err
 			f.Parameters[parameter[0]] = value
 		}
 	}
-	return f, m.processes(ctx, c, f)
+	return nil
 }
 
 // limitFiles are the files that a plan may set, on either version.

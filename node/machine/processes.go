@@ -193,7 +193,7 @@ func (m *Machine) processes(ctx context.Context, c *config.Config, f *plan.Facts
 			if !isUnit(key) {
 				continue
 			}
-			properties, err := m.Units.Properties(ctx, key)
+			properties, err := m.Units.Properties(ctx, key, "MainPID")
 			if err != nil {
 				return err
 			}

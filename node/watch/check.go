@@ -24,7 +24,13 @@ const (
 // check looks at everything, reports what is not as planned, and mends it. who
 // has the writers of files, where they are known; it is nil for the slow look.
 func (d *Daemon) check(ctx context.Context, who map[string]int) {
-	p, err := d.Machine.Prepare(ctx, d.conf)
+	var p *plan.Plan
+	var err error
+	if who == nil {
+		p, err = d.Machine.Prepare(ctx, d.conf)
+	} else {
+		p, err = d.Machine.Again(ctx, d.plan)
+	}
 	if err != nil {
 		d.failed("look", err)
 		return
