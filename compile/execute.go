@@ -14,7 +14,20 @@ func (c *compiler) hooks() {
 		return
 	}
 	c.Because("/hooks", "run the hooks of the creation")
-	c.ask(Hooks)
+	c.visibly(func() { c.ask(Hooks) })
+}
+
+// visibly lets a runtime without the host's rights look into our namespaces for as
+// long as it runs hooks in them: the kernel shows those of a process that is not
+// dumpable to none but root (ptrace(2)).
+func (c *compiler) visibly(ask func()) {
+	if !c.f.Visible {
+		ask()
+		return
+	}
+	c.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_DUMPABLE), program.Int(1))
+	ask()
+	c.undumpable()
 }
 
 // gate is where a created container waits for its start. Whoever connects to
@@ -26,7 +39,7 @@ func (c *compiler) gate() {
 	}
 	if len(c.p.Hooks.StartContainer) > 0 {
 		c.Because("/hooks/startContainer", "run the startContainer hooks")
-		c.ask(StartHooks)
+		c.visibly(func() { c.ask(StartHooks) })
 	}
 }
 

@@ -43,6 +43,8 @@ type Facts struct {
 	RootUID, RootGID uint32
 	// KeepGroups is set where the user namespace has setgroups denied.
 	KeepGroups bool
+	// Visible lets the runtime's user look at the process while hooks run.
+	Visible bool
 	// RootFD is a root directory to change to after the namespaces are entered, 0
 	// for the root of the mount namespace.
 	RootFD int

@@ -27,6 +27,9 @@ func (m *maker) prepare() error {
 	f := &m.spawn.Facts
 	f.LastCap = lastCap()
 	f.NoMountSetattr = m.host.NoMountSetattr
+	// In a pid namespace that was there before somebody else could look as well, and
+	// reach for our descriptors (CVE-2016-9962).
+	f.Visible = !m.privileged() && p.Makes(specs.PIDNamespace)
 	if err := m.checkRoot(); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (s *Spawn) Start() (*Child, error) {
 		unix.Close(ours)
 		return nil, err
 	}
-	image, err := load(p, len(files))
+	image, err := load(p, firstFree(files))
 	if err != nil {
 		unix.Close(ours)
 		return nil, err
@@ -118,6 +118,23 @@ func (s *Spawn) assign(report int) []uintptr {
 	return files
 }
 
+// firstFree is the least number of a descriptor that is still itself in the child
+// after ForkExec has given the others their numbers there. What is lower than
+// the number that it gets is moved out of the way first, to above all others.
+func firstFree(files []uintptr) int {
+	free, moved := len(files), 0
+	for i, fd := range files {
+		free = max(free, int(fd)+1)
+		if int(fd) < i {
+			moved++
+		}
+	}
+	if moved == 0 {
+		return len(files)
+	}
+	return free + 1 + moved + 1 // one for a number that it skips, its own pipe's
+}
+
 // load puts the image of a Program into a sealed memfd, under a number that the
 // child's own descriptors do not take. It holds nothing of the host: a container
 // that gets at its /proc/PID/exe has what it runs anyway (CVE-2019-5736).
@@ -161,6 +178,8 @@ func spawnError(err error, s *Spawn) error {
 	switch {
 	case err == syscall.ENOSPC:
 		hint = " (a limit of /proc/sys/user/max_*_namespaces is reached)"
+	case err == syscall.EACCES && s.Cgroup >= 0:
+		hint = " (an ordinary user enters cgroups of version 2 only from inside of what was delegated to him, see cgroups(7); systemd-run --user --scope -p Delegate=yes is a way there)"
 	case err == syscall.EAGAIN:
 		hint = " (the limit of processes is reached: RLIMIT_NPROC or pids.max of the cgroup)"
 	}

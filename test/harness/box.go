@@ -22,6 +22,8 @@ type Box struct {
 	Tag string
 	// Globals are the global flags of every call. They begin with --root.
 	Globals []string
+	// Wrap is put before every call, in front of the call's own.
+	Wrap []string
 
 	temp       string // the engine's TMPDIR
 	containers int

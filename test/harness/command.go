@@ -75,7 +75,7 @@ func (c *Command) Start() *Running {
 	if c.Binary == "" {
 		c.Binary = Engine(b.T)
 	}
-	words := append(append([]string{}, c.Wrap...), c.Binary)
+	words := append(append(append([]string{}, b.Wrap...), c.Wrap...), c.Binary)
 	if !c.Bare {
 		words = append(words, b.Globals...)
 	}

@@ -64,3 +64,23 @@ func as(words []string) {
 func become(words []string) {
 	fail(words[0] + ": " + unix.Exec(words[0], words, os.Environ()).Error())
 }
+
+// covered runs a program in a mount namespace of its own, in which files of the host are covered by others.
+//
+//	inside covered FILE=BY,FILE=BY PROGRAM ARGUMENT…
+func covered(words []string) {
+	err := unix.Unshare(unix.CLONE_NEWNS)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	}
+	for _, pair := range strings.Split(words[0], ",") {
+		file, by, _ := strings.Cut(pair, "=")
+		if err == nil {
+			err = unix.Mount(by, file, "", unix.MS_BIND, "")
+		}
+	}
+	if err != nil {
+		fail("cover " + words[0] + ": " + err.Error())
+	}
+	become(words[1:])
+}

@@ -22,7 +22,7 @@ func main() {
 	// Before anything else opens one.
 	fds := openFDs()
 	if len(os.Args) < 2 {
-		fail("usage: inside look|try|hook|signals|winch|hang|send|notify|without|as …")
+		fail("usage: inside look|try|hook|signals|winch|hang|send|notify|without|as|covered …")
 	}
 	words := os.Args[2:]
 	switch os.Args[1] {
@@ -49,6 +49,8 @@ func main() {
 		without(words)
 	case "as":
 		as(words)
+	case "covered":
+		covered(words)
 	case "notify":
 		if err := notify(words); err != nil {
 			fail(err.Error())
