@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/internal/mountinfo"
 	"github.com/berth-runtime/berth/plan"
-	"github.com/berth-runtime/berth/rootfs"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -27,7 +27,7 @@ func layersOf(p *plan.Plan) ([]compile.Layer, error) {
 	for i := range p.Mounts {
 		l.covered = append(l.covered, p.Mounts[i].Destination)
 	}
-	mounts, err := rootfs.MountsOf(os.Getpid())
+	mounts, err := mountinfo.Of("self")
 	if err != nil {
 		return nil, err
 	}
