@@ -28,9 +28,6 @@ func (c *Child) Serve(until compile.Ask, handle Handler) error {
 		switch {
 		case ask.Kind == until:
 			return nil
-		case ask.Kind == compile.Minder:
-			c.minder.pid = int(ask.Value)
-			continue
 		case ask.Kind == compile.Forked:
 			if err := c.follow(int(ask.Value)); err != nil {
 				return err
@@ -155,10 +152,6 @@ func (c *Child) Detach() {
 	}
 }
 
-// EndOthers ends all other processes of the pid namespace, where a minder minds
-// them.
-func (c *Child) EndOthers() { c.minder.release() }
-
 // Kill ends the child and reaps it.
 func (c *Child) Kill() {
 	c.Close()
@@ -174,7 +167,7 @@ func (c *Child) Kill() {
 func (c *Child) Wait() (unix.WaitStatus, error) {
 	var status unix.WaitStatus
 	for {
-		_, err := unix.Wait4(c.Pid, &status, 0, &c.Usage)
+		_, err := unix.Wait4(c.Pid, &status, 0, nil)
 		if err == unix.EINTR {
 			continue
 		}
@@ -182,7 +175,6 @@ func (c *Child) Wait() (unix.WaitStatus, error) {
 			unix.Close(c.PidFD)
 			c.PidFD = -1
 		}
-		c.minder.reap()
 		if err != nil {
 			return 0, fmt.Errorf("wait for process %d: %w", c.Pid, err)
 		}

@@ -14,8 +14,8 @@ type Release struct {
 	Name   string // for the names of tests
 	Daemon string // the program
 	Ctr    string
-	// modern daemons have the third version of the configuration.
-	modern bool
+	// Modern daemons have the third version of the configuration.
+	Modern bool
 }
 
 // Old is Debian's containerd: it knows the second version of the shim's
@@ -55,7 +55,7 @@ func Modern(t testing.TB) Release {
 	if err != nil {
 		t.Skip("containerd 2 has not been built: test/containerd2/build does")
 	}
-	return Release{Name: "2", Daemon: filepath.Join(dir, "containerd"), Ctr: filepath.Join(dir, "ctr"), modern: true}
+	return Release{Name: "2", Daemon: filepath.Join(dir, "containerd"), Ctr: filepath.Join(dir, "ctr"), Modern: true}
 }
 
 // Each runs a test with each release.
