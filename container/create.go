@@ -319,6 +319,9 @@ func (c *Created) Go() error {
 	if !errors.Is(err, launch.ErrExecuted) {
 		return err
 	}
+	if signal, early := c.child.EndedEarly(); early {
+		return killedEarly(c.ID, signal)
+	}
 	c.Release()
 	return c.poststart(&c.maker.plan.Hooks)
 }

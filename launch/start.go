@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 
 	"github.com/berth-runtime/berth/compile"
@@ -39,6 +40,11 @@ type Child struct {
 	PidFD   int
 	report  int
 	explain func(program.Failure) error
+	// name is what the kernel calls the process until it executes its program.
+	name string
+	// forks is set until the news of a fork has come.
+	forks bool
+	image uint64 // the inode of what it executes
 }
 
 // Start clones the child. It runs at once; Serve must follow.
@@ -84,7 +90,10 @@ func (s *Spawn) Start() (*Child, error) {
 		unix.Close(ours)
 		return nil, spawnError(err, s)
 	}
-	child := &Child{Pid: pid, PidFD: pidfd, report: ours}
+	child := &Child{Pid: pid, PidFD: pidfd, report: ours, name: strconv.Itoa(image), forks: s.Facts.Fork}
+	if child.forks {
+		child.image = inodeOf("/proc/self/fd/" + child.name)
+	}
 	child.explain = func(f program.Failure) error { return Explain(p, f, child.Pid) }
 	return child, nil
 }
