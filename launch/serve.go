@@ -30,6 +30,9 @@ func (c *Child) Serve(until compile.Ask, handle Handler) error {
 		switch {
 		case ask.Kind == until:
 			return nil
+		case ask.Kind == compile.Minder:
+			c.minder.pid = int(ask.Value)
+			continue
 		case ask.Kind == compile.Forked:
 			c.forks = false
 			if err := c.follow(int(ask.Value)); err != nil {
@@ -207,6 +210,10 @@ func (c *Child) Detach() {
 	}
 }
 
+// EndOthers ends all other processes of the pid namespace, where a minder minds
+// them.
+func (c *Child) EndOthers() { c.minder.release() }
+
 // Kill ends the child and reaps it.
 func (c *Child) Kill() {
 	c.Close()
@@ -222,7 +229,7 @@ func (c *Child) Kill() {
 func (c *Child) Wait() (unix.WaitStatus, error) {
 	var status unix.WaitStatus
 	for {
-		_, err := unix.Wait4(c.Pid, &status, 0, nil)
+		_, err := unix.Wait4(c.Pid, &status, 0, &c.Usage)
 		if err == unix.EINTR {
 			continue
 		}
@@ -230,6 +237,7 @@ func (c *Child) Wait() (unix.WaitStatus, error) {
 			unix.Close(c.PidFD)
 			c.PidFD = -1
 		}
+		c.minder.reap()
 		if err != nil {
 			return 0, fmt.Errorf("wait for process %d: %w", c.Pid, err)
 		}
