@@ -381,6 +381,14 @@ func (s *shim) join(id string, spec *specs.Spec) *box {
 	return &box{shim: s, id: id, dir: s.n.bundle(id, spec)}
 }
 
+// address is where the container's shim listens.
+func (b *box) address() string {
+	b.n.t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.dir, "address"))
+	b.n.must(err)
+	return string(text)
+}
+
 func (b *box) request() *taskapi.CreateTaskRequest {
 	return &taskapi.CreateTaskRequest{ID: b.id, Bundle: b.dir, Rootfs: b.n.rootfs(), Options: b.n.options}
 }
