@@ -32,6 +32,12 @@ test-vm: ## run the tests in guests with cgroup v2 and systemd, as root and as a
 test-vm-all: ## the same in every guest: v2, hybrid and legacy
 	test/guests/test --all
 
+.PHONY: soak
+soak: ## the long versions of the shim's tests: 200 containers at once, 2,000 rounds, 300 kills
+	@scripts/install-for tests
+	test/containerd2/build
+	BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestManyAtOnce|TestNoGrowth|TestShimIsKilled' ./shim/integration
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, govulncheck
 	scripts/lint

@@ -1,18 +1,17 @@
 package integration
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	containers "github.com/containerd/containerd/api/services/containers/v1"
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
 
 	"github.com/berth-runtime/berth/shim/wire"
@@ -20,53 +19,66 @@ import (
 	"github.com/berth-runtime/berth/test/containerd"
 )
 
-// After kill -9 of a shim, at any moment, nothing of the container is left.
+// After kill -9 of a shim, at whatever moment of a container's life, nothing of
+// the container is left. What is left is looked for after each round as well as
+// at the end, so that it is known which moment it was.
 func TestShimIsKilled(t *testing.T) {
 	withSetups(t, func(t *testing.T, d *daemon, engine string) {
-		for i := range 6 {
+		for range rounds(6, 300) {
 			b := d.define(engine)
 			done := make(chan struct{})
-			if i < 2 {
-				if err := b.create(stdio{}); err != nil {
-					t.Fatal(err)
-				}
-				if err := b.start(); err != nil {
-					t.Fatal(err)
-				}
-				close(done)
-			} else {
-				go func() { // somewhere in the middle
-					defer close(done)
-					if b.create(stdio{}) == nil {
-						b.start()
-					}
-				}()
-				time.Sleep(time.Duration(rand.Intn(60)) * time.Millisecond)
-			}
-			killAll := func() {
-				for _, pid := range d.Shims() {
-					syscall.Kill(pid, syscall.SIGKILL)
-				}
-			}
-			killAll()
+			go func() {
+				defer close(done)
+				b.live()
+			}()
+			moment := time.Duration(rand.Intn(120)) * time.Millisecond
+			time.Sleep(moment)
+			killShims(d)
 			<-done
-			killAll() // it may have come too early
-			eventually(t, "containerd has cleaned up", func() bool {
+			eventually(t, fmt.Sprintf("containerd has cleaned up after a kill at %s", moment), func() bool {
+				killShims(d) // which may have come too early, or between a start and its listening
 				r, err := d.tasks().List(d.Context(), &tasks.ListTasksRequest{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if i < 2 && len(r.Tasks) == 1 && r.Tasks[0].Status.String() == "STOPPED" {
+				if len(r.Tasks) == 1 && r.Tasks[0].Status.String() == "STOPPED" {
 					d.tasks().Delete(d.Context(), &tasks.DeleteTaskRequest{ContainerID: b.id})
 				}
 				bundles, _ := filepath.Glob(filepath.Join(d.Dir, "state/io.containerd.runtime.v2.task", containerd.Namespace, "*"))
 				return len(r.Tasks) == 0 && len(bundles) == 0
 			})
-			if _, err := d.containers().Delete(d.Context(), &containers.DeleteContainerRequest{ID: b.id}); err != nil {
-				t.Error(err)
+			b.undefine()
+			if b.pid == 0 {
+				// Where containerd has not connected yet, it calls nobody to clean up.
+				d.RemoveDeadSockets()
+			}
+			for _, left := range slices.Concat(d.Cgroups(), d.Mounts(), d.Sockets()) {
+				t.Errorf("container %s killed at %s: left: %s", b.id, moment, left)
+			}
+			if t.Failed() {
+				return
 			}
 		}
 	})
+}
+
+// live leads a whole life, as far as its shim lets it.
+func (b *box) live() {
+	if b.create(stdio{}) != nil || b.start() != nil || b.exec("e", stdio{}, "sleep", "1000") != nil {
+		return
+	}
+	b.kill(9)
+	if _, err := b.d.tasks().Wait(b.d.Context(), &tasks.WaitRequest{ContainerID: b.id}); err != nil {
+		return
+	}
+	b.deleteExec("e")
+	b.d.tasks().Delete(b.d.Context(), &tasks.DeleteTaskRequest{ContainerID: b.id})
+}
+
+func killShims(d *daemon) {
+	for _, pid := range d.Shims() {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
 }
 
 const (
@@ -181,66 +193,5 @@ func testOneShimForANamespace(t *testing.T, d *daemon) {
 	}
 	for _, b := range all {
 		b.remove()
-	}
-}
-
-// Many rounds leave the shim as it was.
-func TestNoGrowth(t *testing.T) {
-	d := newDaemon(t, containerd.Old(t))
-	keeper := d.run("")
-	defer keeper.remove()
-	round := func() {
-		b := d.define("", annotation(groupAnnotation, keeper.id))
-		s := d.pipes(b.id, false)
-		if err := b.create(s); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.start(); err != nil {
-			t.Fatal(err)
-		}
-		e := d.pipes("e", false)
-		if err := b.exec("e", e, "sh", "-c", "echo x; read y"); err != nil {
-			t.Fatal(err)
-		}
-		b.kill(9)
-		b.wait("e")
-		b.wait("")
-		if _, err := b.deleteExec("e"); err != nil {
-			t.Error(err)
-		}
-		if got := e.output[0].wait(); got != "x\n" && got != "" {
-			t.Errorf("output %q", got)
-		}
-		b.remove()
-		s.writer.Close()
-		e.writer.Close()
-	}
-	shims := d.Shims()
-	if len(shims) != 1 {
-		t.Fatalf("%d shims", len(shims))
-	}
-	count := func() (fds, threads int) {
-		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", shims[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", shims[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, after, _ := bytes.Cut(text, []byte("\nThreads:"))
-		fmt.Sscan(string(after), &threads)
-		return len(entries), threads
-	}
-	for range 5 {
-		round()
-	}
-	fds, threads := count()
-	for range 60 {
-		round()
-	}
-	eventually(t, fmt.Sprintf("descriptors are %d again", fds), func() bool { now, _ := count(); return now <= fds })
-	if _, now := count(); now > threads+6 {
-		t.Errorf("%d threads became %d", threads, now)
 	}
 }

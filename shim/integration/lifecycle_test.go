@@ -350,32 +350,6 @@ func anyProcess(cmdline string) bool {
 	return false
 }
 
-func TestManyAtOnce(t *testing.T) {
-	withSetups(t, func(t *testing.T, d *daemon, engine string) {
-		n := 20
-		var wg sync.WaitGroup
-		for i := range n {
-			b := d.define(engine, sh(fmt.Sprintf("exit %d", i)))
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				if err := b.create(stdio{}); err != nil {
-					t.Error(err)
-					return
-				}
-				if err := b.start(); err != nil {
-					t.Error(err)
-				}
-				if got := b.wait(""); got != uint32(i) {
-					t.Errorf("status %d, want %d", got, i)
-				}
-				b.remove()
-			}()
-		}
-		wg.Wait()
-	})
-}
-
 // A task that is deleted without having been started.
 func TestDeleteCreated(t *testing.T) {
 	withSetups(t, func(t *testing.T, d *daemon, engine string) {

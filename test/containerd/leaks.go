@@ -1,6 +1,8 @@
 package containerd
 
 import (
+	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +21,7 @@ func (d *Daemon) checkLeaks() {
 		d.T.Errorf("left: shim with pid %d", pid)
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
-	sockets, _ := filepath.Glob(filepath.Join(d.Dir, "s", "*"))
-	for _, s := range sockets {
+	for _, s := range d.Sockets() {
 		d.T.Errorf("left: socket %s", s)
 	}
 	d.checkCgroups()
@@ -38,6 +39,25 @@ func (d *Daemon) checkMounts() {
 	for _, point := range d.Mounts() {
 		d.T.Errorf("left: mount on %s", point)
 		syscall.Unmount(point, syscall.MNT_DETACH)
+	}
+}
+
+// Sockets are those of shims.
+func (d *Daemon) Sockets() []string {
+	sockets, _ := filepath.Glob(filepath.Join(d.Dir, "s", "*"))
+	return sockets
+}
+
+// RemoveDeadSockets removes sockets that nobody serves.
+func (d *Daemon) RemoveDeadSockets() {
+	for _, s := range d.Sockets() {
+		conn, err := net.Dial("unix", s)
+		switch {
+		case err == nil:
+			conn.Close()
+		case errors.Is(err, syscall.ECONNREFUSED):
+			os.Remove(s)
+		}
 	}
 }
 
