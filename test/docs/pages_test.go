@@ -1,0 +1,83 @@
+package docs
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// page runs the blocks of a page. With a folder they run there, else in an empty one.
+func page(t *testing.T, name, dir string, env ...string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := parse(string(text))
+	if len(blocks) == 0 {
+		t.Fatalf("%s has no commands", name)
+	}
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	for _, b := range blocks {
+		out, err := run(dir, b.Script, env)
+		if err != nil {
+			t.Fatalf("%s:%d: %v\n%s", name, b.Line, err, out)
+		}
+		if err := b.missing(out); err != nil {
+			t.Fatalf("%s:%d: %v", name, b.Line, err)
+		}
+	}
+}
+
+// run gives a script to bash. What it leaves running in the background may hold on
+// to the output, so that is a file.
+func run(dir, script string, env []string) (string, error) {
+	out, err := os.CreateTemp("", "berth-docs-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	limit, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(limit, "bash", "-euo", "pipefail", "-c", script)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	failed := cmd.Run()
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		return "", err
+	}
+	return string(bytes.ToValidUTF8(text, []byte("?"))), failed
+}
+
+// commands is a folder with berth under a name, for PATH, that keeps to the test's
+// own state.
+func commands(t *testing.T, b *harness.Box, names ...string) string {
+	t.Helper()
+	for _, name := range names {
+		b.WriteFile("bin/"+name, "#!/bin/sh\nexec "+harness.Engine(t)+" --root "+b.Root+" \"$@\"\n", 0o755)
+	}
+	return "PATH=" + b.Path("bin") + ":" + os.Getenv("PATH")
+}
+
+func TestBox(t *testing.T) {
+	harness.Controller(t, "memory")
+	harness.Controller(t, "cpu")
+	harness.Controller(t, "pids")
+	b := harness.New(t)
+	page(t, "docs/box.md", "", commands(t, b, "berth"))
+}
