@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/clidoc"
+)
+
+func (p *program) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name: "completion", Args: "bash|zsh|fish", Least: 1, Most: 1,
+		Summary:  "Write the script by which a shell completes berth's commands.",
+		Examples: []string{"berth completion bash > /etc/bash_completion.d/berth", "berth completion fish > ~/.config/fish/completions/berth.fish"},
+		Run: func(args []string) error {
+			script, err := clidoc.Completion(clidoc.Tree(p.command()), args[0])
+			if err != nil {
+				return err
+			}
+			_, err = os.Stdout.Write(script)
+			return err
+		},
+	}
+}
+
+func (p *program) manCommand() *cli.Command {
+	var dir string
+	var markdown bool
+	c := &cli.Command{
+		Name: "man", Summary: "Write the man pages, of all commands and file formats, into a folder.",
+		Examples: []string{"berth man --dir /usr/local/share/man"},
+		Run: func([]string) error {
+			tree := clidoc.Tree(p.command())
+			if markdown {
+				_, err := os.Stdout.Write(clidoc.Markdown(tree))
+				return err
+			}
+			source := "berth " + version
+			for _, page := range append(clidoc.Man(tree, source), clidoc.Formats(source)...) {
+				file := filepath.Join(dir, "man"+filepath.Ext(page.File)[1:], page.File)
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					return fmt.Errorf("--dir: %w", err)
+				}
+				if err := os.WriteFile(file, page.Text, 0o644); err != nil {
+					return fmt.Errorf("--dir: %w", err)
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags.String(&dir, "dir", "d", "DIR", "folder for man1 and man5 (default: the current one)")
+	c.Flags.Bool(&markdown, "markdown", "", "the reference of all commands on standard output instead, as a page")
+	return c
+}
