@@ -120,17 +120,16 @@ func (s *Spawn) assign(report int) []uintptr {
 
 // firstFree is the least number of a descriptor that is still itself in the child
 // after ForkExec has given the others their numbers there. What is lower than
-// the number that it gets is moved out of the way first, to above all others.
+// the number that it gets is moved out of the way first, to above all others, and
+// so is ForkExec's own pipe: that is lower if some other thread has closed a
+// descriptor meanwhile, be ours the highest of all.
 func firstFree(files []uintptr) int {
-	free, moved := len(files), 0
+	free, moved := len(files), 1 // the pipe
 	for i, fd := range files {
-		free = max(free, int(fd)+1)
+		free = max(free, int(fd))
 		if int(fd) < i {
 			moved++
 		}
-	}
-	if moved == 0 {
-		return len(files)
 	}
 	return free + 1 + moved + 1 // one for a number that it skips, its own pipe's
 }

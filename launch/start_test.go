@@ -1,7 +1,9 @@
 package launch
 
 import (
+	"fmt"
 	"os"
+	"syscall"
 	"testing"
 
 	"github.com/berth-runtime/berth/compile"
@@ -46,5 +48,34 @@ func TestStartWithAnyDescriptors(t *testing.T) {
 			}
 			child.Close()
 		}
+	}
+}
+
+// The pipe of ForkExec comes to be in a hole below all other descriptors, and is moved to behind them.
+func TestFirstFreeBesideThePipe(t *testing.T) {
+	program, err := os.Open("/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	dup := func(fd int) int {
+		got, err := unix.FcntlInt(program.Fd(), unix.F_DUPFD_CLOEXEC, fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(got) })
+		return got
+	}
+	highest := dup(100) // where this process has nothing open
+	files := []uintptr{0, 1, 2, uintptr(highest)}
+	image := dup(max(firstFree(files), highest+1))
+	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", image), []string{"true"}, &syscall.ProcAttr{Env: []string{}, Files: files})
+	if err != nil {
+		t.Fatalf("execute descriptor %d: %v", image, err)
+	}
+	if p, err := os.FindProcess(pid); err != nil {
+		t.Error(err)
+	} else if _, err := p.Wait(); err != nil {
+		t.Error(err)
 	}
 }
