@@ -11,64 +11,9 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berth-runtime/berth/internal/mutate"
 	"github.com/berth-runtime/berth/spec"
 )
-
-// mutate changes some entries of a JSON document, keeping it JSON.
-func mutate(r *rand.Rand, doc any, times int) any {
-	for range times {
-		doc = mutateOne(r, doc)
-	}
-	return doc
-}
-
-func mutateOne(r *rand.Rand, v any) any {
-	if r.IntN(4) == 0 {
-		return odd(r)
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		if len(v) == 0 {
-			return odd(r)
-		}
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		key := keys[r.IntN(len(keys))]
-		if r.IntN(12) == 0 {
-			delete(v, key)
-			return v
-		}
-		v[key] = mutateOne(r, v[key])
-		return v
-	case []any:
-		if len(v) == 0 {
-			return append(v, odd(r))
-		}
-		i := r.IntN(len(v))
-		if r.IntN(12) == 0 {
-			return append(v, v[i])
-		}
-		v[i] = mutateOne(r, v[i])
-		return v
-	}
-	return odd(r)
-}
-
-// odd returns a value that is wrong in most places.
-func odd(r *rand.Rand) any {
-	values := []any{
-		nil, true, false, "", "x", "/", "/a/../b", "..", "a\x00b", "a\nb", "é", "0-3,7", "3-1", "RLIMIT_NOFILE", "user", "bind",
-		"SCMP_ACT_NOTIFY", "SCHED_DEADLINE", "10.20.30", "1.9.0-rc.1", "a=b", "lo", "L3:0=f\nMB:0=1", strings.Repeat("y", 300),
-		stdjson.Number("0"), stdjson.Number("-1"), stdjson.Number("1"), stdjson.Number("65536"), stdjson.Number("4294967295"),
-		stdjson.Number("4294967296"), stdjson.Number("9223372036854775807"), stdjson.Number("18446744073709551615"),
-		stdjson.Number("1e3"), stdjson.Number("1.5"), stdjson.Number("-0"),
-		[]any{}, []any{nil}, []any{"a", "a"}, map[string]any{}, map[string]any{"": ""}, map[string]any{"type": "user", "path": "x"},
-		map[string]any{"a/b": map[string]any{"limit": stdjson.Number("-5")}},
-	}
-	return values[r.IntN(len(values))]
-}
 
 func parseAny(tb testing.TB, data []byte) any {
 	tb.Helper()
@@ -98,7 +43,7 @@ func FuzzMutations(f *testing.F) {
 		if seed%2 == 0 {
 			base = all
 		}
-		data, err := stdjson.Marshal(mutate(r, parseAny(t, base), int(times%16)))
+		data, err := stdjson.Marshal(mutate.Document(r, parseAny(t, base), int(times%16)))
 		if err != nil {
 			t.Fatal(err)
 		}
