@@ -18,8 +18,9 @@ func Features(annotations map[string]string) *features.Features {
 		Hooks:         []string{"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"},
 		MountOptions:  plan.MountOptions(),
 		Annotations:   annotations,
-		// They become properties of the container's unit.
-		PotentiallyUnsafeConfigAnnotations: []string{"org.systemd.property."},
+		// Those that become properties of the container's unit, and what of ours
+		// changes what a container may do or where it is; all that is known is here.
+		PotentiallyUnsafeConfigAnnotations: []string{"org.systemd.property.", plan.LandlockPrefix, plan.MachinedAnnotation, plan.SubgroupAnnotation},
 		Linux: &features.Linux{
 			Namespaces: []string{
 				string(specs.CgroupNamespace), string(specs.IPCNamespace), string(specs.MountNamespace), string(specs.NetworkNamespace),

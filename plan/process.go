@@ -117,10 +117,15 @@ func scheduler(in *specs.Scheduler) (*Scheduler, string) {
 			s.Flags |= unix.SCHED_FLAG_KEEP_POLICY
 		case specs.SchedFlagKeepParams:
 			s.Flags |= unix.SCHED_FLAG_KEEP_PARAMS
+		// The specification has these flags, and no entries for their values. With 0
+		// the greatest utilisation would hold the process down to the slowest
+		// frequency; -1 is the system's default (sched_setattr(2), Linux 5.11).
 		case specs.SchedFlagUtilClampMin:
 			s.Flags |= unix.SCHED_FLAG_UTIL_CLAMP_MIN
+			s.Clamps |= 1<<32 - 1
 		case specs.SchedFlagUtilClampMax:
 			s.Flags |= unix.SCHED_FLAG_UTIL_CLAMP_MAX
+			s.Clamps |= (1<<32 - 1) << 32
 		default:
 			return nil, "unknown flag " + strconv.Quote(string(flag))
 		}

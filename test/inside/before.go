@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"os"
 	"strconv"
 	"strings"
@@ -34,13 +35,34 @@ func without(words []string) {
 			fail("no kernel without " + name + " can be played")
 		}
 	}
-	filter = append(filter, unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW})
+	loadFilter(append(filter, unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW}))
+	become(words[1:])
+}
+
+// filtered runs a program under a filter of the kernel's own form, out of a file.
+//
+//	inside filtered FILE PROGRAM ARGUMENT…
+func filtered(words []string) {
+	data, err := os.ReadFile(words[0])
+	if err != nil {
+		fail(err.Error())
+	}
+	const size = int(unsafe.Sizeof(unix.SockFilter{}))
+	filter := make([]unix.SockFilter, len(data)/size)
+	for i := range filter {
+		code := data[i*size:]
+		filter[i] = unix.SockFilter{Code: binary.NativeEndian.Uint16(code), Jt: code[2], Jf: code[3], K: binary.NativeEndian.Uint32(code[4:])}
+	}
+	loadFilter(filter)
+	become(words[1:])
+}
+
+// loadFilter loads a filter for this thread, which is the one that executes the program.
+func loadFilter(filter []unix.SockFilter) {
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// Of this thread, which is the one that executes the program.
 	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
 		fail("load the filter: " + errno.Error())
 	}
-	become(words[1:])
 }
 
 // as runs a program as an ordinary user, without any right of root's.

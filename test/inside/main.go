@@ -22,7 +22,7 @@ func main() {
 	// Before anything else opens one.
 	fds := openFDs()
 	if len(os.Args) < 2 {
-		fail("usage: inside look|try|hook|signals|winch|hang|send|notify|without|as|covered …")
+		fail("usage: inside look|try|hook|signals|winch|hang|send|notify|without|filtered|as|covered …")
 	}
 	words := os.Args[2:]
 	switch os.Args[1] {
@@ -47,6 +47,8 @@ func main() {
 		send(words)
 	case "without":
 		without(words)
+	case "filtered":
+		filtered(words)
 	case "as":
 		as(words)
 	case "covered":

@@ -28,6 +28,11 @@ func TestFeatures(t *testing.T) {
 	if !slices.Contains(l.Seccomp.Actions, "SCMP_ACT_NOTIFY") || !slices.Contains(l.Seccomp.Archs, string(specs.ArchX86_64)) || len(l.Seccomp.SupportedFlags) == 0 {
 		t.Errorf("seccomp %+v", l.Seccomp)
 	}
+	for _, ours := range []string{"org.systemd.property.", "run.berth.landlock.", "run.berth.machined", "run.oci.systemd.subgroup"} {
+		if !slices.Contains(f.PotentiallyUnsafeConfigAnnotations, ours) {
+			t.Errorf("annotations %q: without %s", f.PotentiallyUnsafeConfigAnnotations, ours)
+		}
+	}
 	b.Berth("features", "surplus").Exits(t, 1)
 }
 

@@ -42,10 +42,29 @@ func TestScheduler(t *testing.T) {
 			if c.want.Policy != unix.SCHED_DEADLINE {
 				got.Runtime = 0 // its time slice, since Linux 6.12
 			}
+			if c.want.Policy == unix.SCHED_IDLE {
+				got.Nice = 0 // it has no meaning there, and stays what the caller of this test has
+			}
 			if got != c.want {
 				t.Errorf("scheduler %+v, want %+v", got, c.want)
 			}
 		})
+	}
+}
+
+// The flags for clamps of utilisation have no values in the specification: they stand for the system's defaults.
+func TestSchedulerClamps(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "look")
+	c.Spec.Process.Scheduler = &specs.Scheduler{Policy: specs.SchedOther, Nice: 2, Flags: []specs.LinuxSchedulerFlag{specs.SchedFlagUtilClampMin, specs.SchedFlagUtilClampMax}}
+	r := c.Run()
+	if unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_KEEP_ALL | unix.SCHED_FLAG_UTIL_CLAMP_MIN}, 0) == unix.EOPNOTSUPP {
+		r.Fails(t, "/process/scheduler", "not supported")
+		harness.Skip(t, "needs clamps of utilisation (CONFIG_UCLAMP_TASK)")
+	}
+	got := harness.ParseView(t, r.OK(t).Stdout).Sched
+	if got.Nice != 2 || got.UtilMin != 0 || got.UtilMax != 1024 {
+		t.Errorf("scheduler %+v", got)
 	}
 }
 
