@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-runtime/berth/cgroup/device"
-	"github.com/berth-runtime/berth/cgroup/ledger"
-	"github.com/godbus/dbus/v5"
+	"github.com/berth-runtime/berth/internal/dbus"
 )
 
 // Set changes properties of a running unit, until the next start of the machine.
@@ -31,7 +29,11 @@ func (m *Manager) set(ctx context.Context, name string, runtime bool, properties
 		return nil
 	}
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		return c.manager().CallWithContext(ctx, managerInterface+".SetUnitProperties", 0, name, runtime, wire(properties)).Err
+		list, err := wire(properties)
+		if err == nil {
+			_, err = c.Call(ctx, managerCall("SetUnitProperties", "sba(sv)", name, runtime, list))
+		}
+		return err
 	})
 	if err = fail("change", name, missing(err)); err == nil {
 		return nil
@@ -52,16 +54,11 @@ func (m *Manager) Stop(ctx context.Context, name string) error {
 			return err
 		}
 		defer c.unwatch(w)
-		var job dbus.ObjectPath
-		err = c.manager().CallWithContext(ctx, managerInterface+".StopUnit", 0, name, "replace").Store(&job)
-		if err != nil {
-			return err
-		}
-		if err := w.wait(ctx, job); err != nil {
+		if err := c.job(ctx, w, managerCall("StopUnit", "ss", name, "replace")); err != nil {
 			return err
 		}
 		// Its processes may have been killed, which a scope remembers.
-		tell(c.manager(), managerInterface+".ResetFailedUnit", name)
+		c.tell(managerCall("ResetFailedUnit", "s", name))
 		return nil
 	})
 	if isNamed(err, noSuchUnitName) {
@@ -84,7 +81,8 @@ func (m *Manager) Thaw(ctx context.Context, name string) error {
 
 func (m *Manager) freezer(ctx context.Context, op, method, name string) error {
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		return c.manager().CallWithContext(ctx, managerInterface+"."+method, 0, name).Err
+		_, err := c.Call(ctx, managerCall(method, "s", name))
+		return err
 	})
 	if isNamed(err, "org.freedesktop.DBus.Error.UnknownMethod", "org.freedesktop.DBus.Error.NotSupported", "System.Error.EOPNOTSUPP") {
 		err = ErrNoFreezer
@@ -110,16 +108,15 @@ func (m *Manager) Present(ctx context.Context, name string, of []Property) ([]Pr
 			if slices.ContainsFunc(of[:i], func(q Property) bool { return q.Name == p.Name }) {
 				continue
 			}
+			answer, err := c.Call(ctx, getCall(unitPath(name), limitsInterface(name), p.Name))
 			var v dbus.Variant
-			call := c.Object(busName, unitPath(name)).CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, limitsInterface(name), p.Name)
-			if err := call.Store(&v); err != nil {
-				return err
+			if err == nil {
+				err = into(answer, &v)
 			}
-			restored, err := restoring(p, v)
 			if err != nil {
 				return err
 			}
-			present = append(present, restored...)
+			present = append(present, restoring(p, v)...)
 		}
 		return nil
 	})
@@ -128,25 +125,17 @@ func (m *Manager) Present(ctx context.Context, name string, of []Property) ([]Pr
 
 // restoring gives what brings a property back to a value that was read. A list is
 // added to what there is; an empty one clears it.
-func restoring(p Property, v dbus.Variant) ([]Property, error) {
-	again := func(empty, list any, n int) []Property {
-		cleared := []Property{{p.Name, dbus.MakeVariant(empty), p.Source}}
-		if n == 0 {
-			return cleared
+func restoring(p Property, v dbus.Variant) []Property {
+	now := Property{p.Name, v, p.Source}
+	switch v.Type {
+	case "a(st)", "a(ss)": // limits of devices, DeviceAllow
+		cleared := Property{p.Name, dbus.Variant{Type: v.Type, Value: []any{}}, p.Source}
+		if list, ok := v.Value.([]any); ok && len(list) == 0 {
+			return []Property{cleared}
 		}
-		return append(cleared, Property{p.Name, dbus.MakeVariant(list), p.Source})
+		return []Property{cleared, now}
 	}
-	switch v.Signature().String() {
-	case "a(st)": // limits of devices
-		var list []ledger.DeviceValue
-		err := v.Store(&list)
-		return again([]ledger.DeviceValue{}, list, len(list)), err
-	case "a(ss)": // DeviceAllow
-		var list []device.Allowed
-		err := v.Store(&list)
-		return again([]device.Allowed{}, list, len(list)), err
-	}
-	return []Property{{p.Name, v, p.Source}}, nil
+	return []Property{now}
 }
 
 // limitsInterface is where a unit has its cgroup and its limits.

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/godbus/dbus/v5"
+	"github.com/berth-runtime/berth/internal/dbus"
 	"golang.org/x/sys/unix"
 )
 
@@ -64,9 +61,9 @@ func busSockets(address string) []socket {
 		s := socket{}
 		for pair := range strings.SplitSeq(keys, ",") {
 			key, value, _ := strings.Cut(pair, "=")
-			value, err := url.PathUnescape(value)
+			value, ok := unescape(value)
 			switch {
-			case err != nil:
+			case !ok:
 			case key == "path":
 				s.path = value
 			case key == "abstract":
@@ -78,6 +75,27 @@ func busSockets(address string) []socket {
 		}
 	}
 	return all
+}
+
+// unescape undoes the %XX of server addresses. (net/url brings net/netip with it,
+// which takes its time at the start of every program.)
+func unescape(value string) (string, bool) {
+	var plain []byte
+	for {
+		before, after, found := strings.Cut(value, "%")
+		plain = append(plain, before...)
+		if !found {
+			return string(plain), true
+		}
+		if len(after) < 2 {
+			return "", false
+		}
+		n, err := strconv.ParseUint(after[:2], 16, 8)
+		if err != nil {
+			return "", false
+		}
+		plain, value = append(plain, byte(n)), after[2:]
+	}
 }
 
 // dial connects to the first socket that answers.
@@ -106,79 +124,32 @@ func (m *Manager) dial(ctx context.Context) (*connection, error) {
 }
 
 func dialSocket(ctx context.Context, s socket) (*connection, error) {
-	conn, err := connectUnix(ctx, s.path)
-	if err != nil {
-		return nil, err
-	}
-	// The handshake knows no context, so the stream gets its end.
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	c := &connection{private: s.private, waiting: map[string][]*jobWaiter{}}
-	stream, err := newStream(conn)
-	if err == nil {
-		c.Conn, err = dbus.NewConn(stream, dbus.WithSignalHandler(c))
-	}
-	if err != nil {
-		stop()
-		conn.Close()
-		if ctx.Err() != nil {
-			err = ctx.Err() // which came over the stream as a timeout
-		}
+	var err error
+	if c.Conn, err = dbus.Dial(ctx, s.path, c); err != nil {
 		return nil, err
 	}
-	err = c.Auth(nil)
-	if err == nil && !s.private {
-		err = c.Hello()
-	}
-	if stop() {
-		conn.SetDeadline(time.Time{})
-	}
-	if err == nil && !s.private {
-		// systemd sends its signals to a bus only while somebody wants them.
-		err = c.manager().CallWithContext(ctx, managerInterface+".Subscribe", 0).Err
+	if !s.private {
+		err = c.greet(ctx)
 	}
 	if err != nil {
 		c.Close()
-		if ctx.Err() != nil {
-			err = ctx.Err() // which came over the stream as a timeout
-		}
 		return nil, err
 	}
 	return c, nil
 }
 
-// connectUnix connects with a blocking socket: where the backlog is full, as
-// when a hundred containers start at once, a non-blocking one fails with EAGAIN
-// and nothing says when to try again, but a blocking one waits.
-func connectUnix(ctx context.Context, path string) (*net.UnixConn, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
+// greet makes us known to a bus, and asks for signals: systemd sends its own to a
+// bus only while somebody wants them.
+func (c *connection) greet(ctx context.Context) error {
+	name, err := c.Call(ctx, busCall("Hello", ""))
+	if err == nil {
+		err = into(name, &c.name)
 	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close() // FileConn makes its own descriptor
-	if deadline, ok := ctx.Deadline(); ok {
-		tv := unix.NsecToTimeval(max(int64(time.Until(deadline)), int64(time.Millisecond)))
-		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv); err != nil {
-			return nil, os.NewSyscallError("setsockopt", err)
-		}
+	if err == nil {
+		_, err = c.Call(ctx, managerCall("Subscribe", ""))
 	}
-	for {
-		err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if errors.Is(err, unix.EAGAIN) {
-		err = context.DeadlineExceeded
-	}
-	if err != nil {
-		return nil, os.NewSyscallError("connect", err)
-	}
-	stream, err := net.FileConn(f)
-	if err != nil {
-		return nil, err
-	}
-	return stream.(*net.UnixConn), nil
+	return err
 }
 
 // OwnerUID is the uid that the bus knows us by, which inside a user namespace is
@@ -189,11 +160,11 @@ func (m *Manager) OwnerUID(ctx context.Context) (int, error) {
 		if c.private {
 			return errors.New("systemd's own socket does not say who we are")
 		}
-		name := c.Names()
-		if len(name) == 0 {
-			return errors.New("the bus gave us no name")
+		answer, err := c.Call(ctx, busCall("GetConnectionUnixUser", "s", c.name))
+		if err != nil {
+			return err
 		}
-		return c.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetConnectionUnixUser", 0, name[0]).Store(&uid)
+		return into(answer, &uid)
 	})
 	if err != nil {
 		return 0, fail("ask the bus for our uid", "", err)

@@ -3,7 +3,7 @@ package systemd
 import (
 	"context"
 
-	"github.com/godbus/dbus/v5"
+	"github.com/berth-runtime/berth/internal/dbus"
 )
 
 // Description is what a systemd says of itself.
@@ -18,9 +18,14 @@ type Description struct {
 func (m *Manager) Describe(ctx context.Context) (Description, error) {
 	var d Description
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		const get = "org.freedesktop.DBus.Properties.Get"
-		version := c.manager().GoWithContext(ctx, get, 0, nil, managerInterface, "Version")
-		group := c.manager().GoWithContext(ctx, get, 0, nil, managerInterface, "ControlGroup")
+		version, err := c.Go(ctx, getCall(managerPath, managerInterface, "Version"))
+		if err != nil {
+			return err
+		}
+		group, err := c.Go(ctx, getCall(managerPath, managerInterface, "ControlGroup"))
+		if err != nil {
+			return err
+		}
 		var text string
 		if err := answer(ctx, version, &text); err != nil {
 			return err
@@ -28,7 +33,6 @@ func (m *Manager) Describe(ctx context.Context) (Description, error) {
 		if err := answer(ctx, group, &d.ControlGroup); err != nil {
 			return err
 		}
-		var err error
 		d.Version, err = parseVersion(text)
 		return err
 	})
@@ -45,17 +49,12 @@ func (m *Manager) Describe(ctx context.Context) (Description, error) {
 }
 
 // answer waits for the answer to a question for a property.
-func answer(ctx context.Context, call *dbus.Call, to any) error {
-	select {
-	case <-call.Done:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	var v dbus.Variant
-	if err := call.Store(&v); err != nil {
+func answer(ctx context.Context, asked *dbus.Pending, to any) error {
+	values, err := asked.Wait(ctx)
+	if err != nil {
 		return err
 	}
-	return v.Store(to)
+	return variantInto(values, to)
 }
 
 // Look tells the state of a unit and its description; the state is empty, or

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godbus/dbus/v5"
+	"github.com/berth-runtime/berth/internal/dbus"
 )
 
 // Error is a call that failed.
@@ -104,8 +104,8 @@ func fail(op, unit string, err error) error {
 	return e
 }
 
-// busError prints an error of the bus with its name, which godbus leaves out.
-type busError struct{ cause dbus.Error }
+// busError prints an error of the bus with its name, which its text leaves out.
+type busError struct{ cause *dbus.Error }
 
 func (e busError) Error() string {
 	text := e.cause.Error()
@@ -118,7 +118,7 @@ func (e busError) Error() string {
 func (e busError) Unwrap() error { return e.cause }
 
 func plain(err error) error {
-	var e dbus.Error
+	var e *dbus.Error
 	if errors.As(err, &e) {
 		return busError{e}
 	}
@@ -127,7 +127,7 @@ func plain(err error) error {
 
 // isNamed says whether an error is one of the bus with one of these names.
 func isNamed(err error, names ...string) bool {
-	var e dbus.Error
+	var e *dbus.Error
 	return errors.As(err, &e) && slices.Contains(names, e.Name)
 }
 

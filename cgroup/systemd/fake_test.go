@@ -18,7 +18,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// fakeSystemd is as much of systemd's D-Bus interface as the driver uses.
+// fakeSystemd is as much of systemd's D-Bus interface as the driver uses. It reads and
+// writes messages by godbus, which so checks our own client.
 type fakeSystemd struct {
 	mu       sync.Mutex
 	version  string
@@ -179,7 +180,7 @@ func (f *fakeSystemd) get(path dbus.ObjectPath, name string) (any, *dbus.Error) 
 	}
 	unit, u := "", (*fakeUnit)(nil)
 	for n, one := range f.units {
-		if unitPath(n) == path {
+		if string(unitPath(n)) == string(path) {
 			unit, u = n, one
 		}
 	}
@@ -439,7 +440,7 @@ func (f *fakeSystemd) tell(e *jobEnd) {
 		// Jobs of others come in between on a busy machine.
 		for _, job := range []dbus.ObjectPath{"/org/freedesktop/systemd1/job/99999", e.job} {
 			c.send(&dbus.Message{Type: dbus.TypeSignal, Body: []any{e.id, job, e.unit, e.result}, Headers: map[dbus.HeaderField]dbus.Variant{
-				dbus.FieldPath: dbus.MakeVariant(managerPath), dbus.FieldInterface: dbus.MakeVariant(managerInterface), dbus.FieldMember: dbus.MakeVariant("JobRemoved"),
+				dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath(managerPath)), dbus.FieldInterface: dbus.MakeVariant(managerInterface), dbus.FieldMember: dbus.MakeVariant("JobRemoved"),
 			}})
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/godbus/dbus/v5"
+	"github.com/berth-runtime/berth/internal/dbus"
 )
 
 // connection is a connection to systemd with those who wait for jobs on it. It
-// is the handler of its own signals, which godbus calls in the order in which
-// they come in.
+// is the handler of its own signals.
 type connection struct {
 	*dbus.Conn
 	private bool
+	name    string // ours on the bus
 
 	mu      sync.Mutex
 	waiting map[string][]*jobWaiter // by unit
@@ -39,9 +39,8 @@ func (c *connection) watch(ctx context.Context, unit string) (*jobWaiter, error)
 	if !c.private {
 		// The rule names the unit, so that a hundred clients do not each
 		// wake up for the jobs of all the others.
-		call := c.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.AddMatch", 0, matchRule(unit))
-		if call.Err != nil {
-			return nil, call.Err
+		if _, err := c.Call(ctx, busCall("AddMatch", "s", matchRule(unit))); err != nil {
+			return nil, err
 		}
 	}
 	// A unit has one job at a time; a few may end while we wait for ours.
@@ -63,7 +62,7 @@ func matchRule(unit string) string {
 // unwatch takes a waiter down. Nobody waits for the bus to confirm that.
 func (c *connection) unwatch(w *jobWaiter) {
 	if !c.private {
-		tell(c.BusObject(), "org.freedesktop.DBus.RemoveMatch", matchRule(w.unit))
+		c.tell(busCall("RemoveMatch", "s", matchRule(w.unit)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,16 +78,16 @@ func (c *connection) unwatch(w *jobWaiter) {
 	}
 }
 
-// DeliverSignal implements dbus.SignalHandler.
-func (c *connection) DeliverSignal(iface, member string, signal *dbus.Signal) {
-	if iface != managerInterface || member != "JobRemoved" {
-		c.tellListeners(iface, member, signal)
+// Signal implements dbus.Handler.
+func (c *connection) Signal(signal *dbus.Signal) {
+	if signal.Interface != managerInterface || signal.Member != "JobRemoved" {
+		c.tellListeners(signal)
 		return
 	}
 	var id uint32
 	var e ended
 	var unit string
-	if dbus.Store(signal.Body, &id, &e.job, &unit, &e.result) != nil {
+	if into(signal.Body, &id, &e.job, &unit, &e.result) != nil {
 		return
 	}
 	c.mu.Lock()
@@ -101,8 +100,8 @@ func (c *connection) DeliverSignal(iface, member string, signal *dbus.Signal) {
 	}
 }
 
-// Terminate implements dbus.Terminator: the connection is gone.
-func (c *connection) Terminate() {
+// Closed implements dbus.Handler: the connection is gone.
+func (c *connection) Closed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/berth-runtime/berth/internal/dbus"
 )
 
 // Machine is a container as systemd-machined knows it, for machinectl, for
@@ -37,9 +39,11 @@ func (m *Manager) Register(ctx context.Context, machine Machine) error {
 	if machine.ID == [16]byte{} {
 		id = []byte{}
 	}
-	err = c.Object("org.freedesktop.machine1", "/org/freedesktop/machine1").CallWithContext(ctx,
-		"org.freedesktop.machine1.Manager.RegisterMachine", 0,
-		machine.Name, id, "berth", "container", uint32(machine.Leader), machine.Root).Err
+	_, err = c.Call(ctx, dbus.Call{
+		Destination: "org.freedesktop.machine1", Path: "/org/freedesktop/machine1",
+		Interface: "org.freedesktop.machine1.Manager", Member: "RegisterMachine", Signature: "sayssus",
+		Args: []any{machine.Name, id, "berth", "container", uint32(machine.Leader), machine.Root},
+	})
 	if isNamed(err, "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner") {
 		return &Error{Op: op, Err: plain(err), Hint: "systemd-machined is not installed, see the package systemd-container"}
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/godbus/dbus/v5"
+	"github.com/berth-runtime/berth/internal/dbus"
 )
 
 const (
@@ -108,7 +108,7 @@ func (m *Manager) retry(ctx context.Context, calls func(context.Context, *connec
 // isLost says whether an error means that the connection broke, so that it is
 // not known whether the call was heard.
 func isLost(err error) bool {
-	var e dbus.Error
+	var e *dbus.Error
 	if errors.As(err, &e) {
 		switch e.Name {
 		case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected":
@@ -143,24 +143,6 @@ func (m *Manager) Version(ctx context.Context) (int, error) {
 	m.version = n
 	m.mu.Unlock()
 	return n, nil
-}
-
-func (c *connection) manager() dbus.BusObject { return c.Object(busName, managerPath) }
-
-// tell makes a call whose answer nobody waits for. It is Go and not Call,
-// because godbus's Call never comes back from one on a connection that is gone.
-func tell(object dbus.BusObject, method string, args ...any) {
-	object.Go(method, dbus.FlagNoReplyExpected, nil, args...)
-}
-
-// property reads a property of an object.
-func (c *connection) property(ctx context.Context, path dbus.ObjectPath, iface, name string, to any) error {
-	var v dbus.Variant
-	err := c.Object(busName, path).CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, iface, name).Store(&v)
-	if err != nil {
-		return err
-	}
-	return v.Store(to)
 }
 
 // unitPath is the object of a unit: every byte of the name that is no letter or

@@ -157,7 +157,7 @@ func TestBlame(t *testing.T) {
 	if _, err := m.Start(context.Background(), testPlace.Unit, testProperties()); err != nil {
 		t.Fatal(err)
 	}
-	err := m.Set(context.Background(), testPlace.Unit, []Property{{"Bogus", dbus.MakeVariant(true), "/memory/limit"}})
+	err := m.Set(context.Background(), testPlace.Unit, []Property{{"Bogus", true, "/memory/limit"}})
 	var e *Error
 	if !errors.As(err, &e) || e.Source != "/memory/limit" {
 		t.Errorf("%v", err)
@@ -350,11 +350,15 @@ func TestPresentBringsBack(t *testing.T) {
 	}
 	var got []string
 	for _, p := range present {
-		got = append(got, fmt.Sprintf("%s %s %v", p.Name, p.Value.Signature(), p.Value.Value()))
+		v, err := variant(p.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %s %v", p.Name, v.Type, v.Value))
 	}
 	want := []string{"TasksMax t 9",
-		"IODeviceWeight a(st) []", "IODeviceWeight a(st) [{/dev/sda 200}]",
-		"DeviceAllow a(ss) []", "DeviceAllow a(ss) [{/dev/null rw}]",
+		"IODeviceWeight a(st) []", "IODeviceWeight a(st) [[/dev/sda 200]]",
+		"DeviceAllow a(ss) []", "DeviceAllow a(ss) [[/dev/null rw]]",
 		"IOReadBandwidthMax a(st) []"}
 	if !slices.Equal(got, want) {
 		t.Errorf("present properties %q, want %q", got, want)

@@ -1,26 +1,29 @@
 package systemd
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup/device"
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/cgroup/systemd/unit"
-	"github.com/godbus/dbus/v5"
 )
 
-// Property is a property of a unit as it goes over the bus.
+// Property is a property of a unit.
 type Property struct {
-	Name  string
-	Value dbus.Variant
+	Name string
+	// Value is one of the types that systemd's properties have: bool, string, a
+	// number of a fixed size, []string, []byte, []uint32, []ledger.DeviceValue,
+	// []device.Allowed; any D-Bus type as a gvariant.Value; or what Present gave.
+	Value any
 	// Source is the entry of the config that it comes from: a JSON pointer
 	// or the key of an annotation. It is empty where there is none.
 	Source string
 }
 
 func plainProperty(name string, value any) Property {
-	return Property{Name: name, Value: dbus.MakeVariant(value)}
+	return Property{Name: name, Value: value}
 }
 
 // Base gives what a unit has whatever its config says. A scope is placed by its
@@ -52,7 +55,7 @@ func Base(p unit.Place, description string, pids ...int) []Property {
 func Resources(list []ledger.Property) []Property {
 	properties := make([]Property, len(list))
 	for i, p := range list {
-		properties[i] = Property{p.Name, dbus.MakeVariant(p.Value), p.Pointer}
+		properties[i] = Property{p.Name, p.Value, p.Pointer}
 	}
 	return properties
 }
@@ -61,7 +64,7 @@ func Resources(list []ledger.Property) []Property {
 func Annotations(list []unit.Property) []Property {
 	properties := make([]Property, len(list))
 	for i, p := range list {
-		properties[i] = Property{p.Name, variant(p.Value), p.Annotation}
+		properties[i] = Property{p.Name, p.Value, p.Annotation}
 	}
 	return properties
 }
@@ -71,11 +74,11 @@ func Annotations(list []unit.Property) []Property {
 func Devices(policy string, allow []device.Allowed) []Property {
 	const source = "/devices"
 	properties := []Property{
-		{"DevicePolicy", dbus.MakeVariant(policy), source},
-		{"DeviceAllow", dbus.MakeVariant([]device.Allowed{}), source},
+		{"DevicePolicy", policy, source},
+		{"DeviceAllow", []device.Allowed{}, source},
 	}
 	if len(allow) > 0 {
-		properties = append(properties, Property{"DeviceAllow", dbus.MakeVariant(allow), source})
+		properties = append(properties, Property{"DeviceAllow", allow, source})
 	}
 	return properties
 }
@@ -92,18 +95,17 @@ func Override(properties, by []Property) []Property {
 	return append(all, by...)
 }
 
-// wireProperty is the (sv) of the bus.
-type wireProperty struct {
-	Name  string
-	Value dbus.Variant
-}
-
-func wire(properties []Property) []wireProperty {
-	list := make([]wireProperty, len(properties))
+// wire gives the a(sv) of the bus.
+func wire(properties []Property) ([]any, error) {
+	list := make([]any, len(properties))
 	for i, p := range properties {
-		list[i] = wireProperty{p.Name, p.Value}
+		v, err := variant(p.Value)
+		if err != nil {
+			return nil, fmt.Errorf("property %s: %w", p.Name, err)
+		}
+		list[i] = []any{p.Name, v}
 	}
-	return list
+	return list, nil
 }
 
 // blame finds the property that systemd's words are about, and gives its source.

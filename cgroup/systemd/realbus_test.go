@@ -107,7 +107,7 @@ func (m serviceMethod) Call(args ...any) ([]any, error) {
 	}
 	if end != nil {
 		// Here the signal goes out before the reply.
-		return reply, (*m.on).Emit(managerPath, managerInterface+".JobRemoved", end.id, end.job, end.unit, end.result)
+		return reply, (*m.on).Emit(dbus.ObjectPath(managerPath), managerInterface+".JobRemoved", end.id, end.job, end.unit, end.result)
 	}
 	return reply, nil
 }

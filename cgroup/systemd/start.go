@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/godbus/dbus/v5"
+	"github.com/berth-runtime/berth/internal/dbus"
 )
 
 // Start starts a transient unit with all its properties and waits until its job
@@ -72,14 +72,22 @@ func (c *connection) startJob(ctx context.Context, name string, properties []Pro
 		return err
 	}
 	defer c.unwatch(w)
-	var job dbus.ObjectPath
-	type auxiliary struct {
-		Name       string
-		Properties []wireProperty
-	}
-	err = c.manager().CallWithContext(ctx, managerInterface+".StartTransientUnit", 0,
-		name, "replace", wire(properties), []auxiliary{}).Store(&job)
+	list, err := wire(properties)
 	if err != nil {
+		return err
+	}
+	const auxiliary = "a(sa(sv))" // further units, which there are none of
+	return c.job(ctx, w, managerCall("StartTransientUnit", "ssa(sv)"+auxiliary, name, "replace", list, []any{}))
+}
+
+// job makes a call that begins a job, and waits for its end.
+func (c *connection) job(ctx context.Context, w *jobWaiter, call dbus.Call) error {
+	answer, err := c.Call(ctx, call)
+	if err != nil {
+		return err
+	}
+	var job dbus.ObjectPath
+	if err := into(answer, &job); err != nil {
 		return err
 	}
 	return w.wait(ctx, job)
@@ -93,7 +101,7 @@ func (c *connection) clear(ctx context.Context, name string) error {
 	case "active", "activating", "deactivating", "reloading", "refreshing", "maintenance":
 		return c.inTheWay(ctx, name)
 	}
-	err := c.manager().CallWithContext(ctx, managerInterface+".ResetFailedUnit", 0, name).Err
+	_, err := c.Call(ctx, managerCall("ResetFailedUnit", "s", name))
 	if isNamed(err, noSuchUnitName) {
 		return nil
 	}
@@ -136,7 +144,7 @@ func (m *Manager) startedAnyway(ctx context.Context, name string, properties []P
 	want := ""
 	for _, p := range properties {
 		if p.Name == "Description" {
-			want, _ = p.Value.Value().(string)
+			want, _ = p.Value.(string)
 		}
 	}
 	active, _, description := c.state(ctx, name)
@@ -157,9 +165,9 @@ func (m *Manager) undo(ctx context.Context, c *connection, name string, why erro
 	}
 	// The deadline may be the very reason; sending a message does not wait.
 	if overdue {
-		tell(c.manager(), managerInterface+".StopUnit", name, "replace")
+		c.tell(managerCall("StopUnit", "ss", name, "replace"))
 	}
-	tell(c.manager(), managerInterface+".ResetFailedUnit", name)
+	c.tell(managerCall("ResetFailedUnit", "s", name))
 }
 
 // ControlGroup is the path of the cgroup of a unit, below the root of the

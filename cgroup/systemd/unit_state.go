@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/godbus/dbus/v5"
+	"github.com/berth-runtime/berth/internal/dbus"
 )
 
 // Properties gives properties that a unit has for its type, as the bus has them,
@@ -17,12 +17,16 @@ import (
 func (m *Manager) Properties(ctx context.Context, name string, properties ...string) (map[string]any, error) {
 	all := make(map[string]any, len(properties)+1)
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		const get = "org.freedesktop.DBus.Properties.Get"
-		unit := c.Object(busName, unitPath(name))
-		state := unit.GoWithContext(ctx, get, 0, nil, busName+".Unit", "ActiveState")
-		calls := make([]*dbus.Call, len(properties))
+		unit := unitPath(name)
+		state, err := c.Go(ctx, getCall(unit, busName+".Unit", "ActiveState"))
+		if err != nil {
+			return err
+		}
+		calls := make([]*dbus.Pending, len(properties))
 		for i, property := range properties {
-			calls[i] = unit.GoWithContext(ctx, get, 0, nil, typeInterface(name), property)
+			if calls[i], err = c.Go(ctx, getCall(unit, typeInterface(name), property)); err != nil {
+				return err
+			}
 		}
 		var active string
 		if err := answer(ctx, state, &active); err != nil {
@@ -61,8 +65,12 @@ func typeInterface(name string) string {
 func (m *Manager) UnitOf(ctx context.Context, pid int) (string, error) {
 	var name string
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		answer, err := c.Call(ctx, managerCall("GetUnitByPID", "u", uint32(pid)))
+		if err != nil {
+			return err
+		}
 		var path dbus.ObjectPath
-		if err := c.manager().CallWithContext(ctx, managerInterface+".GetUnitByPID", 0, uint32(pid)).Store(&path); err != nil {
+		if err := into(answer, &path); err != nil {
 			return err
 		}
 		return c.property(ctx, path, busName+".Unit", "Id", &name)
@@ -79,11 +87,7 @@ func (m *Manager) Activate(ctx context.Context, name string) error {
 			return err
 		}
 		defer c.unwatch(w)
-		var job dbus.ObjectPath
-		if err := c.manager().CallWithContext(ctx, managerInterface+".StartUnit", 0, name, "replace").Store(&job); err != nil {
-			return err
-		}
-		return w.wait(ctx, job)
+		return c.job(ctx, w, managerCall("StartUnit", "ss", name, "replace"))
 	})
 	return fail("start", name, missing(err))
 }
@@ -91,7 +95,8 @@ func (m *Manager) Activate(ctx context.Context, name string) error {
 // Reload lets systemd read all its files again, as after a drop-in was removed.
 func (m *Manager) Reload(ctx context.Context) error {
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		return c.manager().CallWithContext(ctx, managerInterface+".Reload", 0).Err
+		_, err := c.Call(ctx, managerCall("Reload", ""))
+		return err
 	})
 	return fail("reload", "", err)
 }
@@ -126,7 +131,7 @@ func (m *Manager) Changes(ctx context.Context, units ...string) (<-chan string, 
 			rules = append(rules, "type='signal',interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',path='"+string(path)+"'")
 		}
 		for _, rule := range rules {
-			if err := c.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.AddMatch", 0, rule).Err; err != nil {
+			if _, err := c.Call(ctx, busCall("AddMatch", "s", rule)); err != nil {
 				return err
 			}
 		}
@@ -159,7 +164,8 @@ func (c *connection) deafen(l *listener) {
 
 // tellListeners passes a signal on. It never waits: whoever is behind looks at
 // everything anyway when he comes to it.
-func (c *connection) tellListeners(iface, member string, signal *dbus.Signal) {
+func (c *connection) tellListeners(signal *dbus.Signal) {
+	iface, member := signal.Interface, signal.Member
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.told {
@@ -167,11 +173,11 @@ func (c *connection) tellListeners(iface, member string, signal *dbus.Signal) {
 		switch {
 		case iface == managerInterface && member == "Reloading":
 			var begins bool
-			known = dbus.Store(signal.Body, &begins) == nil && !begins
+			known = into(signal.Body, &begins) == nil && !begins
 		case iface == managerInterface && (member == "UnitNew" || member == "UnitRemoved"):
 			var path dbus.ObjectPath
 			var id string
-			if dbus.Store(signal.Body, &id, &path) == nil {
+			if into(signal.Body, &id, &path) == nil {
 				name, known = l.units[path]
 			}
 		case member == "PropertiesChanged":
