@@ -26,7 +26,6 @@ type Options struct {
 	NoPivot      bool
 	NoNewKeyring bool
 	PreserveFDs  int
-	Init         bool
 }
 
 // New makes the Plan of one container. The Spec has passed spec.Check. All that
@@ -47,17 +46,15 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		Domainname:  s.Domainname,
 		TimeOffsets: timeOffsets(linux.TimeOffsets),
 		NoPivot:     o.NoPivot,
-		Init:        o.Init && slices.ContainsFunc(linux.Namespaces, func(n specs.LinuxNamespace) bool { return n.Type == specs.PIDNamespace && n.Path == "" }),
 		Label:       linux.MountLabel,
 		Rdt:         linux.IntelRdt,
 	}
 	if s.Hooks != nil {
 		p.Hooks = *s.Hooks
 	}
-	problems := p.planDiscard(s.Annotations)
+	var problems []spec.Complaint
 	userNS := p.Namespace(specs.UserNamespace) != nil
-	mounts, more := mountsOf(s.Mounts, o.Bundle, userNS)
-	p.Mounts, problems = mounts, append(problems, more...)
+	p.Mounts, problems = mountsOf(s.Mounts, o.Bundle, userNS)
 	p.Devices = devicesOf(linux.Devices, p.Mounts, userNS || h.InUserNS)
 	p.Links = linksOf(p.Mounts)
 	p.Masked = pathsOf(linux.MaskedPaths, "/linux/maskedPaths/")

@@ -26,7 +26,6 @@ type Op struct {
 	nargs  uint8
 	nerrs  uint8
 	flags  uint8
-	forget bool // ForgetDone's: only Build knows its arguments
 }
 
 // Into stores the result in a cell, if the call succeeds.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"errors"
 	"os"
 	"runtime"
 	"strconv"
@@ -38,13 +37,11 @@ func stacks() []byte {
 
 // serveDebug answers on the debug socket, in HTTP/1.0 as far as that is asking
 // for a page: so that "ctr pprof goroutines" works, and curl does, without a web
-// server in every shim.
+// server in every shim. It returns when the listener is closed, with an error as
+// for any other reason: what is returned by a closed one cannot be told apart.
 func serveDebug(listener *os.File, service *task.Service) error {
 	for {
 		conn, err := ttrpc.Accept(listener)
-		if errors.Is(err, os.ErrClosed) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
 // Package server is the shim's long-lived process: it ties the reaper, the
-// task, sandbox and streaming services, the publisher and the signals together, and serves
+// task and sandbox services, the publisher and the signals together, and serves
 // the socket that start has left to it.
 //
 // It runs with the first container's bundle as its current folder, which may be
@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,6 @@ import (
 	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/sandbox"
-	"github.com/berth-runtime/berth/shim/streaming"
 	"github.com/berth-runtime/berth/shim/task"
 	"github.com/berth-runtime/berth/shim/ttrpc"
 )
@@ -83,11 +83,9 @@ func Run(a *bootstrap.Args, config Config) error {
 		}
 		server.Close()
 	})
-	streams := streaming.New()
-	streams.Register(server)
 	service := task.New(task.Config{
 		Namespace: a.Namespace, Version: config.Version, Reaper: r, Publish: publisher.Publish,
-		Engine: engines.get, Cgroup: openCgroup, Streams: streams, Log: logger.warn, Shutdown: leave,
+		Engine: engines.get, Cgroup: openCgroup, Log: logger.warn, Shutdown: leave,
 	})
 	service.Register(server)
 	sandbox.New(service).Register(server)
@@ -122,8 +120,9 @@ func debugOn(path string, logger *logger, service *task.Service) (stop func(), e
 	}
 	unix.CloseOnExec(debugFD)
 	listener := os.NewFile(debugFD, path)
+	var leaving atomic.Bool
 	go func() {
-		if err := serveDebug(listener, service); err != nil {
+		if err := serveDebug(listener, service); !leaving.Load() {
 			logger.warn("debug socket: " + err.Error())
 		}
 	}()
@@ -131,6 +130,7 @@ func debugOn(path string, logger *logger, service *task.Service) (stop func(), e
 		if err := bootstrap.RemoveSocket(path, &own); err != nil {
 			logger.warn("remove the debug socket: " + err.Error())
 		}
+		leaving.Store(true)
 		listener.Close()
 	}, nil
 }

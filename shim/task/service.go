@@ -11,7 +11,6 @@ import (
 	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/reaper"
-	"github.com/berth-runtime/berth/shim/stdio"
 	"github.com/berth-runtime/berth/shim/ttrpc"
 	"github.com/berth-runtime/berth/shim/wire"
 )
@@ -31,9 +30,7 @@ type Config struct {
 	Engine func(*options.Options) (engine.Engine, error)
 	// Cgroup opens the cgroup that a process is in.
 	Cgroup func(pid int) (engine.Cgroup, error)
-	// Streams are what stdio may name instead of files.
-	Streams stdio.Streams
-	Log     func(text string)
+	Log    func(text string)
 	// Shutdown is called once, when the shim is to leave.
 	Shutdown func()
 }

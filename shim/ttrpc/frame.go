@@ -15,11 +15,9 @@ const (
 
 	typeRequest  = 1
 	typeResponse = 2
-	typeData     = 3
 
 	flagRemoteClosed = 1
 	flagRemoteOpen   = 2
-	flagNoData       = 4
 )
 
 // header is what stands before the bytes of each message.

@@ -1,9 +1,0 @@
-package reliability
-
-import (
-	"testing"
-
-	"github.com/berth-runtime/berth/test/harness"
-)
-
-func TestMain(m *testing.M) { harness.Main(m) }
