@@ -51,9 +51,15 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 	c.joinCgroups()
 	c.namespaces()
 	if p.Namespace(specs.MountNamespace) != nil {
-		c.openRoot()
-		c.openSources()
-		c.becomeRoot()
+		if p.Root.Discard {
+			c.openSources()
+			c.becomeRoot() // what the overlays are made with is to be the container's
+			c.layers()
+		} else {
+			c.openRoot()
+			c.openSources()
+			c.becomeRoot()
+		}
 		c.mounts()
 		c.devices()
 		c.links()
@@ -159,8 +165,13 @@ func (c *compiler) ask(kind Ask) { c.askValue(kind, 0) }
 
 func (c *compiler) askValue(kind Ask, value uint64) {
 	record := c.Words(program.Imm(askMagic|uint64(kind)<<32), program.Imm(value))
-	c.Call(unix.SYS_SENDTO, c.report, record.Arg(), program.Int(16), program.Int(unix.MSG_NOSIGNAL), program.Int(0), program.Int(0))
+	c.tell(record)
 	c.answer()
+}
+
+// tell sends a record and goes on.
+func (c *compiler) tell(record program.Addr) {
+	c.Call(unix.SYS_SENDTO, c.report, record.Arg(), program.Int(16), program.Int(unix.MSG_NOSIGNAL), program.Int(0), program.Int(0))
 }
 
 // askFD hands the runtime a descriptor with the Ask. The call that produced the
@@ -234,7 +245,7 @@ func tidyFor(p *plan.Plan, limit uint64) bool {
 // that still connect it to the runtime.
 func (c *compiler) closeOwn() {
 	c.Because("", "close the descriptors of the set-up")
-	own := max(c.f.Report, c.f.Gate) + 1
+	own := max(c.f.Report, c.f.Gate, c.f.Life) + 1
 	c.Call(unix.SYS_CLOSE_RANGE, program.Int(int64(own)), program.Imm(^uint64(0)>>32), program.Int(0))
 }
 

@@ -47,6 +47,7 @@ func (c *compiler) waitAtGate() {
 	c.Because("", "wait for the start")
 	conn := c.Cell()
 	wait, lost := c.NewLabel(), c.NewLabel()
+	c.ForgetDone() // it may wait for days
 	c.Place(wait)
 	c.Call(unix.SYS_ACCEPT4, program.Int(int64(c.f.Gate)), program.Int(0), program.Int(0), program.Int(unix.SOCK_CLOEXEC)).
 		Into(conn).Expect(wait, unix.EINTR, unix.ECONNABORTED)

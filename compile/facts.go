@@ -33,6 +33,11 @@ type Facts struct {
 	// RootParent is the mount point that holds the root file system, where
 	// that mount must be taken out of its peer group first.
 	RootParent string
+	// Layers make up a root file system whose writes are discarded.
+	Layers []Layer
+	// Life is a descriptor whose end of file says that the runtime is gone; with
+	// Plan.Init the minder waits for that.
+	Life int
 	// CgroupDirs are the container's own directories in each hierarchy, for
 	// mounts of type cgroup.
 	CgroupDirs []CgroupDir
@@ -129,6 +134,11 @@ const (
 	Forked
 	// Limits: a resource limit beyond the Program's rights is to be set.
 	Limits
+	// Minder: Value is the pid of the process that minds the others. It is not
+	// answered.
+	Minder
+	// Plain: number Value of the layers is no overlay, but mounted read-only.
+	Plain
 	// Cgroup: the cgroup is to be made around the process, as systemd makes a scope.
 	Cgroup
 	// MountFlags: the descriptor is a mount whose attributes are to be changed as

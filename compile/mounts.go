@@ -167,7 +167,10 @@ func (c *compiler) newFileSystem(m *plan.Mount) program.Cell {
 		c.fsString(fs, "source", m.Source)
 	}
 	if c.p.Label != "" && labelled(m) {
+		note := c.Note()
+		c.Because("/linux/mountLabel", "label the file system on "+m.Destination+" "+quote(c.p.Label))
 		c.fsString(fs, "context", c.p.Label)
+		c.Because(note.Pointer, note.Text)
 	}
 	for _, param := range m.Params {
 		if key, value, ok := strings.Cut(param, "="); ok {
@@ -188,6 +191,12 @@ func (c *compiler) newFileSystem(m *plan.Mount) program.Cell {
 }
 
 func (c *compiler) fsString(fs program.Cell, key, value string) {
+	switch key {
+	case "context", "fscontext", "defcontext", "rootcontext":
+		// Quoted for the commas in them; mount(2) takes the quotes away, fsconfig(2)
+		// takes a value as it is.
+		value = strings.ReplaceAll(value, `"`, "")
+	}
 	c.fsconfig(fs, unix.FSCONFIG_SET_STRING, c.CString(key).Arg(), c.CString(value).Arg())
 }
 

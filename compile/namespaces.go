@@ -57,6 +57,9 @@ func (c *compiler) namespaces() {
 		c.write(fd, c.p.TimeOffsets)
 		c.close(fd)
 	}
+	if c.p.Init {
+		c.minder()
+	}
 	if c.f.Fork {
 		c.fork()
 	}
@@ -70,7 +73,7 @@ func (c *compiler) fork() {
 	record := c.Words(program.Imm(askMagic|uint64(Forked)<<32), program.Int(0))
 	c.Call(unix.SYS_CLONE, program.Imm(unix.CLONE_PARENT|uint64(unix.SIGCHLD)), program.Int(0), program.Int(0), program.Int(0), program.Int(0)).
 		ZeroFails().Expect(child, unix.EPIPE).IntoAddr(record.Plus(8))
-	c.Call(unix.SYS_SENDTO, c.report, record.Arg(), program.Int(16), program.Int(unix.MSG_NOSIGNAL), program.Int(0), program.Int(0))
+	c.tell(record)
 	c.Call(unix.SYS_EXIT_GROUP, program.Int(0))
 	c.Place(child)
 	// What the child reports must not overtake the news of it: the runtime would

@@ -27,6 +27,11 @@ type CreateOptions struct {
 	// NotifySocket is systemd's socket that is to hear when the process is ready:
 	// see Notifier.
 	NotifySocket string
+	// Spec is the configuration, instead of the bundle's config.json.
+	Spec *specs.Spec
+	// Init keeps the container's program from being the first process of its pid
+	// namespace; for Attached containers.
+	Init bool
 	// Attached containers are not started by Start: they are let go by the
 	// Created that Create returns.
 	Attached bool
@@ -98,13 +103,9 @@ func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byt
 	if err := CheckID(id); err != nil {
 		return nil, nil, err
 	}
-	config, err := spec.Read(o.Bundle)
+	config, s, warnings, err := o.load()
 	if err != nil {
 		return nil, nil, err
-	}
-	s, warnings, err := spec.ParseChecked(config)
-	if err != nil {
-		return nil, nil, &spec.ConfigError{Err: err}
 	}
 	for _, w := range warnings {
 		r.warn("%s", w.Error())
@@ -124,6 +125,7 @@ func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byt
 	p, err := plan.New(s, h, plan.Options{
 		ID: id, Bundle: o.Bundle, SystemdCgroup: r.Systemd, NoCgroup: r.NoCgroup,
 		NoPivot: o.NoPivot, NoNewKeyring: o.NoNewKeyring, PreserveFDs: len(o.Preserve),
+		Init: o.Init,
 	})
 	if err != nil {
 		return nil, nil, &spec.ConfigError{Err: err}
@@ -136,6 +138,24 @@ func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byt
 		return nil, nil, err
 	}
 	return &maker{Container: c, o: o, spec: s, plan: p, host: h, bus: bus}, config, nil
+}
+
+// load reads the configuration, or writes the one that was given.
+func (o *CreateOptions) load() ([]byte, *specs.Spec, []spec.Complaint, error) {
+	config := []byte(nil)
+	if o.Spec != nil {
+		config = spec.Format(o.Spec, "")
+	} else {
+		var err error
+		if config, err = spec.Read(o.Bundle); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	s, warnings, err := spec.ParseChecked(config)
+	if err != nil {
+		return nil, nil, nil, &spec.ConfigError{Err: err}
+	}
+	return config, s, warnings, nil
 }
 
 // check refuses combinations of config and options.
@@ -318,6 +338,9 @@ func (c *Created) Go() error {
 	err := c.child.Serve(0, c.maker.serve)
 	if !errors.Is(err, launch.ErrExecuted) {
 		return err
+	}
+	if signal, early := c.child.EndedEarly(); early {
+		return killedEarly(c.ID, signal)
 	}
 	c.Release()
 	return c.poststart(&c.maker.plan.Hooks)

@@ -131,6 +131,10 @@ func (e *execer) run() (*launch.Child, error) {
 		child.Kill()
 		return nil, err
 	}
+	if signal, early := child.EndedEarly(); early {
+		child.Kill()
+		return nil, killedEarly(e.ID, signal)
+	}
 	child.Close()
 	if e.o.PidFile != "" {
 		if err := writePidFile(e.o.PidFile, child.Pid); err != nil {
@@ -145,6 +149,12 @@ func (e *execer) run() (*launch.Child, error) {
 		}
 	}
 	return child, nil
+}
+
+// killedEarly is the error about a process that was killed while it was set up,
+// by somebody or by a limit of the cgroup.
+func killedEarly(id string, signal unix.Signal) error {
+	return fmt.Errorf("container %s: the process was killed by %s before it could execute its program (a limit of the cgroup may be too small)", id, unix.SignalName(signal))
 }
 
 // setgroupsDenied reports whether the user namespace of a process keeps its

@@ -108,6 +108,13 @@ func rehearse(p *plan.Plan, h *host.Host) (*program.Program, error) {
 		var st unix.Stat_t
 		f.Sources[i].Dir = unix.Stat(p.Mounts[i].Source, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR
 	}
+	if p.Root.Discard {
+		layers, err := layersOf(p)
+		if err != nil {
+			return nil, err
+		}
+		f.Layers = layers
+	}
 	if p.Cgroup.Unit != nil {
 		awaitUnit(p, h, f)
 		return compile.Container(p, f)

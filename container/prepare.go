@@ -39,6 +39,13 @@ func (m *maker) prepare() error {
 	if err := m.sources(); err != nil {
 		return err
 	}
+	if p.Root.Discard {
+		layers, err := layersOf(p)
+		if err != nil {
+			return err
+		}
+		f.Layers = layers
+	}
 	m.home(&p.Process)
 	if m.o.Listen > 0 {
 		p.Process.Env = listenEnv(p.Process.Env, m.o.Listen)
@@ -161,6 +168,10 @@ func (m *maker) namespaces(open func(*plan.Namespace) (int, error)) error {
 	})
 	if made&unix.CLONE_NEWTIME != 0 {
 		f.Fork = true
+	}
+	if m.plan.Init {
+		// Made from outside of the pid namespace, both processes.
+		f.Fork, m.spawn.Minded = true, true
 	}
 	newUser := made&unix.CLONE_NEWUSER != 0
 	// A user namespace is always the Program's own doing. Made by our clone, the

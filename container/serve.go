@@ -36,6 +36,10 @@ func (m *maker) serve(ask compile.Record, fd int) error {
 		return setLimit(m.child.Pid, &m.plan.Process, int(ask.Value))
 	case compile.Listener:
 		return m.deliverListener(m.plan.Process.Seccomp, m.child.Pid, fd)
+	case compile.Plain:
+		l := &m.spawn.Facts.Layers[ask.Value]
+		m.runtime.warn("the kernel refuses an overlay of %s: what is below %s can't be written to", l.Lower, l.Path)
+		return nil
 	case compile.CopyFrom:
 		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		m.copyFrom = dup

@@ -51,6 +51,12 @@ func ExplainCall(f program.Failure, note program.Note, pid int) error {
 		e.Reason = f.Errno.Error() + " (are user namespaces allowed here? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu; berth doctor tells)"
 	case f.Errno == unix.ENOSPC && f.Nr == unix.SYS_UNSHARE:
 		e.Reason = "a limit of /proc/sys/user/max_*_namespaces is reached"
+	case strings.HasPrefix(note.Text, "ask for the AppArmor profile") && f.Errno == unix.EINVAL:
+		e.Reason = f.Errno.Error() + " (AppArmor is not in this kernel, or not switched on)"
+	case strings.HasPrefix(note.Text, "ask for the AppArmor profile") && f.Errno == unix.ENOENT:
+		e.Reason = "the profile is not loaded (apparmor_parser --replace FILE loads one)"
+	case f.Errno == unix.EINVAL && (strings.HasPrefix(note.Text, "ask for the SELinux label") || note.Pointer == "/linux/mountLabel"):
+		e.Reason = f.Errno.Error() + " (SELinux is not in this kernel, or its policy does not know the label)"
 	case f.Errno == unix.EINVAL && f.Nr == unix.SYS_FSCONFIG:
 		e.Reason = "the file system refuses an option (" + f.Errno.Error() + ")"
 	case f.Errno == unix.ENODEV && f.Nr == unix.SYS_FSOPEN:

@@ -3,8 +3,10 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/program"
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +30,11 @@ func (c *Child) Serve(until compile.Ask, handle Handler) error {
 		switch {
 		case ask.Kind == until:
 			return nil
+		case ask.Kind == compile.Minder:
+			c.minder.pid = int(ask.Value)
+			continue
 		case ask.Kind == compile.Forked:
+			c.forks = false
 			if err := c.follow(int(ask.Value)); err != nil {
 				return err
 			}
@@ -66,6 +72,10 @@ func (c *Child) Send(message []byte) error {
 
 // receive reads one record.
 func (c *Child) receive() (compile.Record, int, error) {
+	if c.forks && !c.speaks() {
+		c.reapLost()
+		return compile.Record{}, -1, ErrExecuted
+	}
 	var buf [64]byte
 	var control [24]byte
 	n, oobn, err := recvmsg(c.report, buf[:], control[:])
@@ -83,6 +93,54 @@ func (c *Child) receive() (compile.Record, int, error) {
 		return ask, -1, fmt.Errorf("the container's init sent %d bytes that mean nothing", n)
 	}
 	return ask, descriptorIn(control[:oobn]), nil
+}
+
+// speaks waits for something to read. It reports false where the child has ended
+// without a word: killed between its fork and the news of it, it leaves a process
+// that has our socket too, so that the end of its own would not be heard.
+func (c *Child) speaks() bool {
+	fds := []unix.PollFd{{Fd: int32(c.report), Events: unix.POLLIN}, {Fd: int32(c.PidFD), Events: unix.POLLIN}}
+	for {
+		n, err := unix.Poll(fds, -1)
+		if n > 0 {
+			return fds[0].Revents != 0 || fds[1].Revents == 0
+		}
+		if err != unix.EINTR {
+			return true // what is wrong, the read will tell
+		}
+	}
+}
+
+// EndedEarly reports which signal has ended a child that never executed its
+// program: it still has the name of our init then. Serve can't tell that from an
+// execve, since the socket is closed by both.
+func (c *Child) EndedEarly() (unix.Signal, bool) {
+	// Either may close the socket a moment before the rest of it is done.
+	const moments = 100
+	fds := []unix.PollFd{{Fd: int32(c.PidFD), Events: unix.POLLIN}}
+	for range moments {
+		if c.name == "" || !c.hasName() {
+			return 0, false
+		}
+		if n, err := unix.Poll(fds, 1); n == 0 || err != nil {
+			continue
+		}
+		ended, err := sys.WaitID(unix.P_PIDFD, c.PidFD, unix.WNOHANG|unix.WNOWAIT)
+		return unix.Signal(ended.Status), err == nil && ended.Pid != 0 && ended.Code != sys.CldExited
+	}
+	return 0, false
+}
+
+// hasName reports whether the process is called what our init is.
+func (c *Child) hasName() bool {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(c.Pid)+"/comm", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var name [16]byte
+	n, _ := unix.Read(fd, name[:])
+	return string(name[:max(n, 0)]) == c.name+"\n"
 }
 
 func recvmsg(fd int, buf, control []byte) (n, oobn int, err error) {
@@ -152,6 +210,10 @@ func (c *Child) Detach() {
 	}
 }
 
+// EndOthers ends all other processes of the pid namespace, where a minder minds
+// them.
+func (c *Child) EndOthers() { c.minder.release() }
+
 // Kill ends the child and reaps it.
 func (c *Child) Kill() {
 	c.Close()
@@ -167,7 +229,7 @@ func (c *Child) Kill() {
 func (c *Child) Wait() (unix.WaitStatus, error) {
 	var status unix.WaitStatus
 	for {
-		_, err := unix.Wait4(c.Pid, &status, 0, nil)
+		_, err := unix.Wait4(c.Pid, &status, 0, &c.Usage)
 		if err == unix.EINTR {
 			continue
 		}
@@ -175,6 +237,7 @@ func (c *Child) Wait() (unix.WaitStatus, error) {
 			unix.Close(c.PidFD)
 			c.PidFD = -1
 		}
+		c.minder.reap()
 		if err != nil {
 			return 0, fmt.Errorf("wait for process %d: %w", c.Pid, err)
 		}

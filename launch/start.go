@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 
 	"github.com/berth-runtime/berth/compile"
@@ -21,6 +22,8 @@ type Spawn struct {
 	Preserved []uintptr
 	// Gate is the listening socket that the child waits at, or -1.
 	Gate int
+	// Minded gives the child a process that minds the others of its pid namespace.
+	Minded bool
 	// Joins are namespaces to enter: Facts.Joins gets their numbers in the child.
 	Joins []compile.Join
 	// Mounts are detached mounts by index of the Plan's mounts.
@@ -35,10 +38,19 @@ type Spawn struct {
 
 // A Child is a process that runs a Program.
 type Child struct {
-	Pid     int
-	PidFD   int
+	Pid   int
+	PidFD int
+	// Usage is what it has used, with the children that it has waited for, once Wait
+	// has returned.
+	Usage   unix.Rusage
 	report  int
+	minder  *minder
 	explain func(program.Failure) error
+	// name is what the kernel calls the process until it executes its program.
+	name string
+	// forks is set until the news of a fork has come.
+	forks bool
+	image uint64 // the inode of what it executes
 }
 
 // Start clones the child. It runs at once; Serve must follow.
@@ -49,7 +61,13 @@ func (s *Spawn) Start() (*Child, error) {
 	}
 	ours, theirs := sockets[0], sockets[1]
 	defer unix.Close(theirs)
-	files := s.assign(theirs)
+	minder, err := s.newMinder()
+	if err != nil {
+		unix.Close(ours)
+		return nil, err
+	}
+	defer minder.started()
+	files := s.assign(theirs, minder.theirs)
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
 		s.Facts.OpenFiles = limit.Max
@@ -84,13 +102,16 @@ func (s *Spawn) Start() (*Child, error) {
 		unix.Close(ours)
 		return nil, spawnError(err, s)
 	}
-	child := &Child{Pid: pid, PidFD: pidfd, report: ours}
+	child := &Child{Pid: pid, PidFD: pidfd, report: ours, minder: minder.keep(), name: strconv.Itoa(image), forks: s.Facts.Fork}
+	if child.forks {
+		child.image = inodeOf("/proc/self/fd/" + child.name)
+	}
 	child.explain = func(f program.Failure) error { return Explain(p, f, child.Pid) }
 	return child, nil
 }
 
 // assign gives each descriptor that the child inherits its number there.
-func (s *Spawn) assign(report int) []uintptr {
+func (s *Spawn) assign(report, life int) []uintptr {
 	files := append(s.Stdio[:], s.Preserved...)
 	add := func(fd int) int {
 		files = append(files, uintptr(fd))
@@ -100,6 +121,9 @@ func (s *Spawn) assign(report int) []uintptr {
 	s.Facts.Gate = -1
 	if s.Gate >= 0 {
 		s.Facts.Gate = add(s.Gate)
+	}
+	if life >= 0 {
+		s.Facts.Life = add(life)
 	}
 	s.Facts.Joins = make([]compile.Join, len(s.Joins))
 	for i, j := range s.Joins {

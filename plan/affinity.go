@@ -10,9 +10,9 @@ func (p *Process) SetAffinity(in *specs.CPUAffinity) {
 		return
 	}
 	if in.Initial != "" {
-		p.InitialAffinity, _ = Mask(in.Initial)
+		p.InitialAffinity, _ = mask(in.Initial)
 	}
 	if in.Final != "" {
-		p.Affinity, _ = Mask(in.Final)
+		p.Affinity, _ = mask(in.Final)
 	}
 }

@@ -26,6 +26,7 @@ type Options struct {
 	NoPivot      bool
 	NoNewKeyring bool
 	PreserveFDs  int
+	Init         bool
 }
 
 // New makes the Plan of one container. The Spec has passed spec.Check. All that
@@ -46,15 +47,17 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		Domainname:  s.Domainname,
 		TimeOffsets: timeOffsets(linux.TimeOffsets),
 		NoPivot:     o.NoPivot,
+		Init:        o.Init && slices.ContainsFunc(linux.Namespaces, func(n specs.LinuxNamespace) bool { return n.Type == specs.PIDNamespace && n.Path == "" }),
 		Label:       linux.MountLabel,
 		Rdt:         linux.IntelRdt,
 	}
 	if s.Hooks != nil {
 		p.Hooks = *s.Hooks
 	}
-	var problems []spec.Complaint
+	problems := p.planDiscard(s.Annotations)
 	userNS := p.Namespace(specs.UserNamespace) != nil
-	p.Mounts, problems = mountsOf(s.Mounts, o.Bundle, userNS)
+	mounts, more := mountsOf(s.Mounts, o.Bundle, userNS)
+	p.Mounts, problems = mounts, append(problems, more...)
 	p.Devices = devicesOf(linux.Devices, p.Mounts, userNS || h.InUserNS)
 	p.Links = linksOf(p.Mounts)
 	p.Masked = pathsOf(linux.MaskedPaths, "/linux/maskedPaths/")

@@ -26,10 +26,13 @@ type Plan struct {
 	// TimeOffsets is what goes to /proc/self/timens_offsets, a line a clock.
 	TimeOffsets string
 
-	Cgroup   Cgroup
-	Process  Process
-	Hooks    specs.Hooks
-	NoPivot  bool
+	Cgroup  Cgroup
+	Process Process
+	Hooks   specs.Hooks
+	NoPivot bool
+	// Init lets the container's first process stay a minder of the others, and
+	// executes the program in the second.
+	Init     bool
 	Keyring  string // name of the session keyring to join; "" for none
 	NetUp    bool   // bring the loopback device of a new network namespace up
 	Label    string // SELinux context for mounts
@@ -46,7 +49,11 @@ type Root struct {
 	// (MS_SHARED, …), from rootfsPropagation; slave when nothing is said, so that
 	// the host's unmounts still reach the container and nothing goes back.
 	Propagation uintptr
-	At          string
+	// Discard makes it the lower layer of overlays whose upper ones are a tmpfs that
+	// goes with the container; DiscardAt is the entry that says so.
+	Discard   bool
+	DiscardAt string
+	At        string
 }
 
 // Namespace is one namespace that the container does not share with us.

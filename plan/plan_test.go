@@ -291,6 +291,38 @@ func TestRlimitNumbers(t *testing.T) {
 	}
 }
 
+// The conditions of the specification for giving a cgroup to the container's user.
+func TestDelegation(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*specs.Spec, *host.Host)
+		want   bool
+	}{
+		{"all that it takes", func(*specs.Spec, *host.Host) {}, true},
+		{"no cgroup namespace", func(s *specs.Spec, _ *host.Host) { s.Linux.Namespaces = s.Linux.Namespaces[:1] }, false},
+		{"a cgroup namespace of somebody else's", func(s *specs.Spec, _ *host.Host) { s.Linux.Namespaces[1].Path = "/proc/1/ns/cgroup" }, false},
+		{"a read-only mount", func(s *specs.Spec, _ *host.Host) { s.Mounts[0].Options = []string{"ro"} }, false},
+		{"no mount", func(s *specs.Spec, _ *host.Host) { s.Mounts = nil }, false},
+		{"a mount elsewhere", func(s *specs.Spec, _ *host.Host) { s.Mounts[0].Destination = "/cgroup" }, false},
+		{"controllers on version 1", func(_ *specs.Spec, h *host.Host) { h.Layout.Legacy = []string{"memory"} }, false},
+		{"version 1 alone", func(_ *specs.Spec, h *host.Host) { h.Layout = ledger.Layout{Legacy: []string{"memory"}} }, false},
+	} {
+		s := &specs.Spec{
+			Mounts: []specs.Mount{{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup"}},
+			Linux:  &specs.Linux{Namespaces: []specs.LinuxNamespace{{Type: specs.MountNamespace}, {Type: specs.CgroupNamespace}}},
+		}
+		h := someHost()
+		test.change(s, h)
+		p, err := New(s, h, Options{ID: "demo", Bundle: "/bundle"})
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		if p.Cgroup.Delegate != test.want {
+			t.Errorf("%s: delegated %t", test.name, p.Cgroup.Delegate)
+		}
+	}
+}
+
 func TestMask(t *testing.T) {
 	for _, test := range []struct {
 		list string
@@ -302,9 +334,10 @@ func TestMask(t *testing.T) {
 		{" 1 , 3", []uint64{0xa}, true},
 		{"63,64", []uint64{1 << 63, 1}, true},
 		{"128", []uint64{0, 0, 1}, true},
-		{"", nil, false}, {"3-1", nil, false}, {"a", nil, false}, {"1,", nil, false}, {"-1", nil, false}, {"70000", nil, false},
+		{"0-7:2/4", []uint64{0x33}, true},
+		{"", nil, false}, {"3-1", nil, false}, {"a", nil, false}, {"-1", nil, false}, {"70000", nil, false},
 	} {
-		got, ok := Mask(test.list)
+		got, ok := mask(test.list)
 		if ok != test.ok || !slices.Equal(got, test.want) {
 			t.Errorf("%q: %x, %t", test.list, got, ok)
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/internal/caps"
 	"github.com/berth-runtime/berth/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -147,29 +148,10 @@ func ioPriority(in *specs.LinuxIOPriority) int {
 	return class<<13 | in.Priority
 }
 
-// Mask turns a list such as "0-3,7" into a bit mask of 64-bit words.
-func Mask(list string) ([]uint64, bool) {
-	var mask []uint64
-	for part := range strings.SplitSeq(list, ",") {
-		low, high, ranged := strings.Cut(strings.TrimSpace(part), "-")
-		from, err := strconv.ParseUint(low, 10, 16)
-		if err != nil {
-			return nil, false
-		}
-		to := from
-		if ranged {
-			if to, err = strconv.ParseUint(high, 10, 16); err != nil || to < from {
-				return nil, false
-			}
-		}
-		for n := from; n <= to; n++ {
-			for int(n/64) >= len(mask) {
-				mask = append(mask, 0)
-			}
-			mask[n/64] |= 1 << (n % 64)
-		}
-	}
-	return mask, true
+// mask turns a list such as "0-3,7" into a bit mask of 64-bit words.
+func mask(list string) ([]uint64, bool) {
+	l, err := ledger.ParseList(list)
+	return l.Words(), err == nil && l.Len() > 0
 }
 
 // memoryPolicy translates linux.memoryPolicy for set_mempolicy(2).
@@ -206,7 +188,7 @@ func memoryPolicy(in *specs.LinuxMemoryPolicy) (*MemoryPolicy, string) {
 		}
 	}
 	if in.Nodes != "" {
-		nodes, ok := Mask(in.Nodes)
+		nodes, ok := mask(in.Nodes)
 		if !ok {
 			return nil, "nodes: " + strconv.Quote(in.Nodes) + " is no list of numbers such as 0-3,7"
 		}

@@ -1,6 +1,9 @@
 package program
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"os"
+)
 
 // A Program is a finished list of system calls and the memory they use.
 type Program struct {
@@ -49,7 +52,13 @@ func (b *Builder) Build(reportFD int) (*Program, error) {
 			o.target = Label(jump + 1)
 		}
 		o.b = nil
-		o.encode(p.image[int(p.dataEnd)+i*opLen:], uint32(jump))
+		e := p.image[int(p.dataEnd)+i*opLen:]
+		o.encode(e, uint32(jump))
+		if o.forget {
+			start, size := p.pagesOfOps(i)
+			binary.LittleEndian.PutUint64(e[opArgs:], start)
+			binary.LittleEndian.PutUint64(e[opArgs+8:], size)
+		}
 	}
 
 	h := p.image[segmentStart:]
@@ -59,6 +68,19 @@ func (b *Builder) Build(reportFD int) (*Program, error) {
 	binary.LittleEndian.PutUint32(h[hdrReportFD:], uint32(reportFD))
 	binary.LittleEndian.PutUint32(h[hdrRecord:], recordMagic)
 	return p, nil
+}
+
+// pagesOfOps is the place and size of the whole pages that hold nothing but the
+// first n ops.
+func (p *Program) pagesOfOps(n int) (start, size uint64) {
+	page := uint64(os.Getpagesize())
+	first := Addr{p.dataEnd}.va()
+	start = (first + page - 1) &^ (page - 1)
+	end := (first + uint64(n*opLen)) &^ (page - 1)
+	if end <= start {
+		return start, 0
+	}
+	return start, end - start
 }
 
 func (o *Op) encode(e []byte, jump uint32) {

@@ -196,6 +196,17 @@ func (b *Builder) Jump(target Label) *Op {
 	return b.Call(Set, Imm(0)).ZeroFails().Expect(target, unix.EPIPE)
 }
 
+// ForgetDone gives the pages of the ops that have been made back to the kernel:
+// a Program that waits from here on holds some pages less. Going back to one of
+// them reads it from the image again. The data stays.
+func (b *Builder) ForgetDone() {
+	next := b.NewLabel()
+	// Not everything can be forgotten everywhere (memory locked by mlockall(2)),
+	// and nothing depends on it.
+	b.Call(unix.SYS_MADVISE, Imm(0), Int(0), Int(unix.MADV_DONTNEED)).ExpectAny(next).forget = true
+	b.Place(next)
+}
+
 // isJump recognises what Jump makes.
 func (o *Op) isJump() bool {
 	return o.Nr == Set && o.arg(0) == Imm(0) && o.flags&flagZeroFails != 0 && o.errnos[0] == uint16(unix.EPIPE) && o.target != 0

@@ -130,6 +130,8 @@ func syscallName(nr uint32) string {
 		return "linkat"
 	case unix.SYS_LSEEK:
 		return "lseek"
+	case unix.SYS_MADVISE:
+		return "madvise"
 	case unix.SYS_MEMFD_CREATE:
 		return "memfd_create"
 	case unix.SYS_MKDIRAT:

@@ -26,6 +26,7 @@ type Op struct {
 	nargs  uint8
 	nerrs  uint8
 	flags  uint8
+	forget bool // ForgetDone's: only Build knows its arguments
 }
 
 // Into stores the result in a cell, if the call succeeds.

@@ -117,6 +117,9 @@ func (pr printer) line(i int) Line {
 	for i := range int(o.nargs) {
 		l.Args = append(l.Args, pr.arg(o.arg(i)))
 	}
+	if o.forget {
+		l.Args[0], l.Args[1] = "pages of the calls so far", "their size"
+	}
 	if o.out.off != 0 {
 		l.Result, _ = pr.cell(o.out.off)
 	}

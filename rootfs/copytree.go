@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,14 +14,43 @@ import (
 // followed, so a tree that changes meanwhile can't lead the copy elsewhere. The
 // source is on one file system: what is mounted below it is not copied.
 func CopyTree(from, to int) error {
-	var st unix.Stat_t
+	var st, into unix.Stat_t
 	if err := unix.Fstat(from, &st); err != nil {
 		return err
 	}
-	return copyDir(from, to, "", st.Dev)
+	if err := unix.Fstat(to, &into); err != nil {
+		return err
+	}
+	c := copier{int(into.Uid), int(into.Gid)}
+	return c.copyDir(from, to, "", st.Dev)
 }
 
-func copyDir(from, to int, where string, device uint64) error {
+// copier is who makes the new files: the owner of the directory that they go
+// into. A file system of a user namespace takes none by ids that it does not map,
+// which those of the host's root are (EOVERFLOW).
+type copier struct{ uid, gid int }
+
+// as makes something as that owner. Ids for file systems are a thread's own;
+// other rights come back with the id.
+func (c copier) as(make func() error) error {
+	if c.uid == 0 && c.gid == 0 || unix.Geteuid() != 0 {
+		return make()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if _, err := unix.SetfsgidRetGid(c.gid); err != nil {
+		return err
+	}
+	if _, err := unix.SetfsuidRetUid(c.uid); err != nil {
+		return err
+	}
+	err := make()
+	_, _ = unix.SetfsuidRetUid(0)
+	_, _ = unix.SetfsgidRetGid(unix.Getegid())
+	return err
+}
+
+func (c copier) copyDir(from, to int, where string, device uint64) error {
 	names, err := namesIn(from)
 	if err != nil {
 		return fmt.Errorf("list %q: %w", where, err)
@@ -34,7 +64,7 @@ func copyDir(from, to int, where string, device uint64) error {
 		if st.Dev != device {
 			continue
 		}
-		if err := copyEntry(from, to, name, path, &st); err != nil {
+		if err := c.copyEntry(from, to, name, path, &st); err != nil {
 			return err
 		}
 	}
@@ -51,21 +81,21 @@ func namesIn(dir int) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-func copyEntry(from, to int, name, path string, st *unix.Stat_t) error {
+func (c copier) copyEntry(from, to int, name, path string, st *unix.Stat_t) error {
 	var err error
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		err = copySubdir(from, to, name, path, st)
+		err = c.copySubdir(from, to, name, path, st)
 	case unix.S_IFREG:
-		err = copyFile(from, to, name)
+		err = c.copyFile(from, to, name)
 	case unix.S_IFLNK:
 		target := make([]byte, unix.PathMax)
 		var n int
 		if n, err = unix.Readlinkat(from, name, target); err == nil {
-			err = unix.Symlinkat(string(target[:n]), to, name)
+			err = c.as(func() error { return unix.Symlinkat(string(target[:n]), to, name) })
 		}
 	default:
-		err = unix.Mknodat(to, name, st.Mode, int(st.Rdev))
+		err = c.as(func() error { return unix.Mknodat(to, name, st.Mode, int(st.Rdev)) })
 	}
 	if err != nil {
 		return fmt.Errorf("copy %q: %w", path, err)
@@ -85,14 +115,14 @@ func copyEntry(from, to int, name, path string, st *unix.Stat_t) error {
 	return nil
 }
 
-func copySubdir(from, to int, name, path string, st *unix.Stat_t) error {
+func (c copier) copySubdir(from, to int, name, path string, st *unix.Stat_t) error {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	source, err := unix.Openat(from, name, flags, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(source)
-	if err := unix.Mkdirat(to, name, 0o700); err != nil {
+	if err := c.as(func() error { return unix.Mkdirat(to, name, 0o700) }); err != nil {
 		return err
 	}
 	target, err := unix.Openat(to, name, flags, 0)
@@ -100,17 +130,21 @@ func copySubdir(from, to int, name, path string, st *unix.Stat_t) error {
 		return err
 	}
 	defer unix.Close(target)
-	return copyDir(source, target, path, st.Dev)
+	return c.copyDir(source, target, path, st.Dev)
 }
 
-func copyFile(from, to int, name string) error {
+func (c copier) copyFile(from, to int, name string) error {
 	source, err := unix.Openat(from, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	in := os.NewFile(uintptr(source), name)
 	defer in.Close()
-	target, err := unix.Openat(to, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	var target int
+	err = c.as(func() error {
+		target, err = unix.Openat(to, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -41,8 +41,8 @@ func validList(list string) bool {
 	return true
 }
 
-// number reads a processor's or node's number. Linux has at most 8192
-// processors; the bound here only keeps away what can't be meant.
+// number reads a processor's or node's number. Linux has at most 8192 processors;
+// the bound, which is cgroup/ledger's too, only keeps away what can't be meant.
 func number(s string) (n int, ok bool) {
 	if s == "" {
 		return 0, false
@@ -52,7 +52,7 @@ func number(s string) (n int, ok bool) {
 			return 0, false
 		}
 		n = n*10 + int(digit-'0')
-		if n > 1<<20 {
+		if n >= 1<<16 {
 			return 0, false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -135,6 +136,9 @@ func (l List) String() string {
 	}
 	return string(b)
 }
+
+// Words gives the set as the kernel's calls take it: bits of 64-bit words.
+func (l List) Words() []uint64 { return slices.Clone(l.words) }
 
 // Bitmap gives the set in the byte order of systemd's AllowedCPUs: CPU 0 is
 // the lowest bit of the first byte (cpu_set_to_dbus), whatever the machine's

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/internal/terminal"
@@ -20,6 +21,13 @@ type foreground struct {
 	raw     *terminal.Raw
 	master  *os.File
 	output  sync.WaitGroup
+
+	// whole lets the signals of a terminal's keys reach the whole process group, as
+	// those of its own terminal would.
+	whole bool
+	// deadline is a timer that ends the process, -1 for none; expired says that it did.
+	deadline int
+	expired  bool
 }
 
 // newForeground catches signals from now on: one that comes while the container
@@ -39,7 +47,17 @@ func newForeground() (*foreground, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &foreground{signals: fd}, nil
+	return &foreground{signals: fd, deadline: -1}, nil
+}
+
+// limit ends the process after a time.
+func (f *foreground) limit(after time.Duration) error {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		return os.NewSyscallError("timerfd_create", err)
+	}
+	f.deadline = fd
+	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(after))}, nil))
 }
 
 // console ties the master of the process's terminal to our standard streams.
@@ -66,7 +84,7 @@ func (f *foreground) console(master *os.File) error {
 func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 	// Whatever is still to come may last, so garbage is worth collecting.
 	debug.SetGCPercent(100)
-	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(child.PidFD), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(child.PidFD), Events: unix.POLLIN}, {Fd: int32(f.deadline), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
 			return 0, fmt.Errorf("wait for process %d: %w", child.Pid, err)
@@ -75,10 +93,16 @@ func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 		}
 		f.forward(child)
 		if fds[1].Revents != 0 {
+			child.EndOthers() // they may hold the terminal, whose end is waited for
 			// Reaping comes after the last signal has been sent, so none can reach a
 			// stranger with the same pid.
 			f.output.Wait()
 			return child.Wait()
+		}
+		if fds[2].Revents != 0 {
+			f.expired = true
+			fds[2].Fd = -1 // poll(2) passes over it
+			_ = unix.PidfdSendSignal(child.PidFD, unix.SIGKILL, nil, 0)
 		}
 	}
 }
@@ -101,9 +125,19 @@ func (f *foreground) forward(child *launch.Child) {
 				}
 				continue
 			}
-			_ = unix.PidfdSendSignal(child.PidFD, unix.Signal(number), nil, 0)
+			f.send(child, unix.Signal(number))
 		}
 	}
+}
+
+func (f *foreground) send(child *launch.Child, signal unix.Signal) {
+	switch signal {
+	case unix.SIGINT, unix.SIGQUIT, unix.SIGHUP:
+		if f.whole && unix.Kill(-child.Pid, signal) == nil { // it leads a session
+			return
+		}
+	}
+	_ = unix.PidfdSendSignal(child.PidFD, signal, nil, 0)
 }
 
 // close gives the terminal back. Signals stay caught for what is left to do.
@@ -115,6 +149,10 @@ func (f *foreground) close() {
 	if f.master != nil {
 		f.master.Close()
 		f.master = nil
+	}
+	if f.deadline >= 0 {
+		unix.Close(f.deadline)
+		f.deadline = -1
 	}
 }
 

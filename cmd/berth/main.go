@@ -37,7 +37,10 @@ func run() int {
 	case err == nil, errors.Is(err, cli.ErrHelp):
 		return 0
 	case errors.As(err, &status):
-		if status.err != nil {
+		switch {
+		case status.err != nil && status.plain:
+			fmt.Fprintln(os.Stderr, oneLine(status.err.Error()))
+		case status.err != nil:
 			p.log.Error(oneLine(status.err.Error()))
 		}
 		return status.code
@@ -72,6 +75,8 @@ func keepDescriptors() {
 type exitStatus struct {
 	code int
 	err  error
+	// plain errors are for a person, not for a client that reads our log.
+	plain bool
 }
 
 func (e *exitStatus) Error() string {

@@ -39,7 +39,7 @@ func (e *Engine) revertScore(c *record.Change) error {
 
 // write gives a file of /proc a value, in one call and without making it.
 func (e *Engine) write(path, value string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0) // as shells do; the kernel does not mind
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func (p process) runs(key, comm string) bool {
 		// Where the file was replaced by an upgrade, the path has to do.
 		there, err := os.Stat(p.m.Root + key)
 		link, _ := os.Readlink(p.file("exe"))
-		return err != nil || os.SameFile(running, there) || strings.HasSuffix(link, " (deleted)")
+		return err == nil && os.SameFile(running, there) || strings.HasSuffix(link, " (deleted)")
 	}
 	st, ok := running.Sys().(*syscall.Stat_t)
 	return ok && st.Uid == 0 && running.Mode().Perm()&0o022 == 0

@@ -112,9 +112,17 @@ func (d *Daemon) drift(s plan.Step, who map[string]int) {
 		return // told already, and still so
 	}
 	d.journal.write(Event{Name: "drift", Priority: warning,
-		Message: fmt.Sprintf("%s %s is %s where %s wants %s; changed %s", s.Target, s.Name, quote(found), s.Cause, s.Value, by),
+		Message: fmt.Sprintf("%s is %s where %s wants %s; changed %s", setting(s), quote(found), s.Cause, s.Value, by),
 		Fields: [][2]string{{"BERTH_NODE_TARGET", s.Target}, {"BERTH_NODE_SETTING", s.Name}, {"BERTH_NODE_WANTED", s.Value},
 			{"BERTH_NODE_FOUND", found}, {"BERTH_NODE_WHO", by}, {"BERTH_NODE_CAUSE", s.Cause}}})
+}
+
+// setting names what a step sets.
+func setting(s plan.Step) string {
+	if s.Name == "" {
+		return s.Target
+	}
+	return s.Target + " " + s.Name
 }
 
 func quote(value string) string {
@@ -185,7 +193,7 @@ func (d *Daemon) mend(ctx context.Context, p *plan.Plan, drifted []plan.Step, wa
 		d.mu.Lock()
 		d.state.mended++
 		d.mu.Unlock()
-		d.journal.write(Event{Name: "mended", Priority: notice, Message: fmt.Sprintf("%s %s is %s again", s.Target, s.Name, s.Value),
+		d.journal.write(Event{Name: "mended", Priority: notice, Message: fmt.Sprintf("%s is %s again", setting(s), s.Value),
 			Fields: [][2]string{{"BERTH_NODE_TARGET", s.Target}, {"BERTH_NODE_SETTING", s.Name}, {"BERTH_NODE_WANTED", s.Value}}})
 	}
 	d.notify.tell("STATUS=" + d.status())

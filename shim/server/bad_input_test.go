@@ -121,10 +121,8 @@ func TestRefusedConfig(t *testing.T) {
 func TestMalformedRequests(t *testing.T) {
 	n := newNode(t)
 	b := n.run("c", "sleep", "1000")
-	address, err := os.ReadFile(filepath.Join(b.dir, "address"))
-	n.must(err)
 	dial := func() net.Conn {
-		conn, err := net.Dial("unix", strings.TrimPrefix(string(address), "unix://"))
+		conn, err := net.Dial("unix", strings.TrimPrefix(b.address(), "unix://"))
 		n.must(err)
 		return conn
 	}

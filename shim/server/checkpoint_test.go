@@ -27,6 +27,7 @@ func (n *node) needCriu() {
 			n.t.Skip("criu is not installed")
 		}
 	}
+	defer children.Hold()() // these are waited for here
 	process := exec.Command("sleep", "100")
 	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	n.must(process.Start())

@@ -81,23 +81,25 @@ func TestOOM(t *testing.T) {
 	n.must(child.delete(""))
 	n.wantEvents("child", "create", "start", "oom", "exit child 4", "delete")
 
-	// A child is killed, and the container goes on; then an exec of it is killed.
-	stays := keeper.join("stays", n.limited("stays", "sh", "-c", strings.Join(greedy, " ")+"; exec sleep 1000"))
+	// Execs are killed, one after the other, and the container goes on.
+	stays := keeper.join("stays", n.limited("stays", "sleep", "1000"))
 	n.must(stays.create())
 	n.must(stays.begin(""))
-	n.wantEvents("stays", "create", "start", "oom")
-	n.must(stays.addExec("e", greedy...))
-	n.must(stays.begin("e"))
-	if got := stays.wait("e"); got != 137 {
-		t.Errorf("the exec ended with %d", got)
+	for _, id := range []string{"e", "f"} {
+		n.must(stays.addExec(id, greedy...))
+		n.must(stays.begin(id))
+		if got := stays.wait(id); got != 137 {
+			t.Errorf("the exec ended with %d", got)
+		}
+		n.must(stays.delete(id))
 	}
-	n.must(stays.delete("e"))
 	n.must(stays.kill(9)) // which is not for want of memory
 	stays.wait("")
 	if got := stays.oomKills(); got != 2 {
 		t.Errorf("%d kills in the counters", got)
 	}
 	n.must(stays.delete(""))
-	n.wantEvents("stays", "create", "start", "oom", "exec-added", "exec-started", "oom", "exit e 137", "delete", "exit stays 137", "delete")
+	n.wantEvents("stays", "create", "start", "exec-added", "exec-started", "oom", "exit e 137", "delete",
+		"exec-added", "exec-started", "oom", "exit f 137", "delete", "exit stays 137", "delete")
 	keeper.remove()
 }

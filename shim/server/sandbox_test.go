@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/berth-runtime/berth/shim/wire"
@@ -232,20 +231,11 @@ func TestKilledShimOfASandbox(t *testing.T) {
 	n.must(b.begin(""))
 	n.must(unix.Kill(s.pid, unix.SIGKILL))
 	s.gone()
-	out, err := n.command(dir, n.args("pod", dir, "delete")...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+	pause := &box{shim: s, id: "pod", dir: dir, pid: started.Pid}
+	if r := n.cleanUp(pause); r.Pid != started.Pid || r.ExitStatus != 137 {
+		t.Errorf("answer %v", r)
 	}
-	var r taskapi.DeleteResponse
-	if err := proto.Unmarshal(out, &r); err != nil || r.Pid != started.Pid || r.ExitStatus != 137 {
-		t.Errorf("answer %v, %v", &r, err)
-	}
-	for _, pid := range []uint32{started.Pid, b.pid} {
-		unix.Wait4(int(pid), nil, unix.WNOHANG, nil)
-		if alive(pid) {
-			t.Errorf("process %d lives", pid)
-		}
-	}
+	n.dead(b)
 	if left, _ := filepath.Glob(filepath.Join(n.dir, "engine/*/*")); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}

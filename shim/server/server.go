@@ -1,5 +1,5 @@
 // Package server is the shim's long-lived process: it ties the reaper, the
-// task and sandbox services, the publisher and the signals together, and serves
+// task, sandbox and streaming services, the publisher and the signals together, and serves
 // the socket that start has left to it.
 //
 // It runs with the first container's bundle as its current folder, which may be
@@ -24,6 +24,7 @@ import (
 	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/sandbox"
+	"github.com/berth-runtime/berth/shim/streaming"
 	"github.com/berth-runtime/berth/shim/task"
 	"github.com/berth-runtime/berth/shim/ttrpc"
 )
@@ -83,9 +84,11 @@ func Run(a *bootstrap.Args, config Config) error {
 		}
 		server.Close()
 	})
+	streams := streaming.New()
+	streams.Register(server)
 	service := task.New(task.Config{
 		Namespace: a.Namespace, Version: config.Version, Reaper: r, Publish: publisher.Publish,
-		Engine: engines.get, Cgroup: openCgroup, Log: logger.warn, Shutdown: leave,
+		Engine: engines.get, Cgroup: openCgroup, Streams: streams, Log: logger.warn, Shutdown: leave,
 	})
 	service.Register(server)
 	sandbox.New(service).Register(server)

@@ -34,6 +34,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/berth-runtime/berth/shim/reaper"
 	ours "github.com/berth-runtime/berth/shim/ttrpc"
 	"github.com/berth-runtime/berth/shim/wire"
 )
@@ -48,15 +49,21 @@ var buildShim = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(dir, "containerd-shim-berth-v2")
 	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/berth-runtime/berth/cmd/containerd-shim-berth-v2")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	defer children.Hold()()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the shim: %w\n%s", err, out)
 	}
 	return path, nil
 })
 
+// children waits for the shims, and for what a killed one leaves behind: ours to
+// reap, as it would be containerd's. As long as nobody does, a container's first
+// process cannot end.
+var children *reaper.Reaper
+
 func TestMain(m *testing.M) {
-	// What a killed shim leaves behind becomes ours, so that it can be waited for.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+	var err error
+	if children, err = reaper.Start(); err != nil {
 		panic(err)
 	}
 	code := m.Run()
@@ -256,13 +263,32 @@ func (n *node) spec(id string, args ...string) *specs.Spec {
 	}
 }
 
-// command is a call of the shim's binary.
-func (n *node) command(dir string, args ...string) *exec.Cmd {
-	cmd := exec.Command(n.binary, args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TTRPC_ADDRESS="+n.ttrpcSocket(), "MAX_SHIM_VERSION=2", "GOMAXPROCS=2")
-	cmd.Env = append(cmd.Env, n.env...)
-	return cmd
+// call executes the shim, and gives all that it writes, on either stream.
+func (n *node) call(dir string, stdin []byte, args ...string) ([]byte, error) {
+	n.t.Helper()
+	in, err := os.CreateTemp(n.dir, "stdin")
+	n.must(err)
+	defer os.Remove(in.Name())
+	defer in.Close()
+	_, err = in.Write(stdin)
+	n.must(err)
+	_, err = in.Seek(0, io.SeekStart)
+	n.must(err)
+	out, write, err := os.Pipe()
+	n.must(err)
+	defer out.Close()
+	env := append(os.Environ(), "TTRPC_ADDRESS="+n.ttrpcSocket(), "MAX_SHIM_VERSION=2", "GOMAXPROCS=2")
+	child, err := children.Start(n.binary, append([]string{n.binary}, args...), &syscall.ProcAttr{
+		Dir: dir, Env: append(env, n.env...), Files: []uintptr{in.Fd(), write.Fd(), write.Fd()},
+	}, nil)
+	write.Close()
+	n.must(err)
+	text, err := io.ReadAll(out) // to the end, which a server must not hold up
+	n.must(err)
+	if exit := child.Wait(); exit.Status != 0 {
+		return nil, fmt.Errorf("status %d: %s", exit.Status, text)
+	}
+	return text, nil
 }
 
 func (n *node) args(id, dir string, rest ...string) []string {
@@ -279,11 +305,9 @@ func (n *node) tryStart(id, dir string) (address string, err error) {
 		Extensions: []*bootstrapapi.Extension{{Value: n.options}},
 	})
 	n.must(err)
-	cmd := n.command(dir, n.args(id, dir, append(n.flags, "start")...)...)
-	cmd.Stdin = bytes.NewReader(params)
-	out, err := cmd.CombinedOutput()
+	out, err := n.call(dir, params, n.args(id, dir, append(n.flags, "start")...)...)
 	if err != nil {
-		return "", fmt.Errorf("start: %w: %s", err, out)
+		return "", fmt.Errorf("start: %w", err)
 	}
 	var r bootstrapapi.BootstrapResult
 	n.must(proto.Unmarshal(out, &r))
@@ -355,6 +379,14 @@ func (n *node) define(id string, spec *specs.Spec) *box {
 func (s *shim) join(id string, spec *specs.Spec) *box {
 	s.n.t.Helper()
 	return &box{shim: s, id: id, dir: s.n.bundle(id, spec)}
+}
+
+// address is where the container's shim listens.
+func (b *box) address() string {
+	b.n.t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.dir, "address"))
+	b.n.must(err)
+	return string(text)
 }
 
 func (b *box) request() *taskapi.CreateTaskRequest {
@@ -429,7 +461,6 @@ func (s *shim) gone() {
 		s.client.Close() // a shim that leaves waits a little for that
 	}
 	s.n.eventually(fmt.Sprintf("the end of shim %d", s.pid), func() bool {
-		unix.Wait4(s.pid, nil, unix.WNOHANG, nil)
 		return unix.Kill(s.pid, 0) == unix.ESRCH
 	})
 }
@@ -445,7 +476,7 @@ func (n *node) end() {
 		id := filepath.Base(path)
 		dir := filepath.Join(n.dir, "bundles", id)
 		n.t.Errorf("left: container %s", id)
-		n.command(dir, n.args(id, dir, "delete")...).Run()
+		n.call(dir, nil, n.args(id, dir, "delete")...)
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	n.must(err)
@@ -470,12 +501,6 @@ func (n *node) end() {
 	for _, path := range sockets {
 		n.t.Errorf("left: socket %s", path)
 	}
-	for {
-		var status unix.WaitStatus
-		if pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil); err != nil || pid <= 0 {
-			break
-		}
-	}
 	if n.t.Failed() {
 		n.t.Logf("log of the shims:\n%s", n.logged())
 	}
@@ -486,27 +511,29 @@ func (n *node) end() {
 // and checks that nothing of it is left.
 func (n *node) cleanUp(b *box) *taskapi.DeleteResponse {
 	n.t.Helper()
-	out, err := n.command(b.dir, n.args(b.id, b.dir, "delete")...).CombinedOutput()
+	out, err := n.call(b.dir, nil, n.args(b.id, b.dir, "delete")...)
 	if err != nil {
-		n.t.Fatalf("delete: %v: %s", err, out)
+		n.t.Fatalf("delete: %v", err)
 	}
 	var r taskapi.DeleteResponse
 	if err := proto.Unmarshal(out, &r); err != nil {
 		n.t.Fatalf("delete answers %q: %v", out, err)
 	}
-	unix.Wait4(int(b.pid), nil, unix.WNOHANG, nil)
-	if b.pid != 0 && alive(b.pid) {
-		n.t.Errorf("process %d of container %s lives", b.pid, b.id)
-	}
+	n.dead(b)
 	if _, err := os.Lstat(filepath.Join(n.dir, "engine", namespace, b.id)); err == nil {
 		n.t.Errorf("state of container %s is left", b.id)
 	}
 	return &r
 }
 
+// dead waits until the first process of a container that was killed is reaped.
+func (n *node) dead(b *box) {
+	n.t.Helper()
+	n.eventually(fmt.Sprintf("the end of process %d of container %s", b.pid, b.id), func() bool { return b.pid == 0 || !alive(b.pid) })
+}
+
 func (s *shim) goneOrKilled() {
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		unix.Wait4(s.pid, nil, unix.WNOHANG, nil)
 		if unix.Kill(s.pid, 0) == unix.ESRCH {
 			return
 		}

@@ -1,5 +1,6 @@
 // Package stdio moves a process's input and output between its pipes or its
-// terminal and what the client named: a FIFO, a file, or a logging program.
+// terminal and what the client named: a FIFO, a file, a logging program, or a
+// stream over the shim's socket.
 //
 // Each stream has a copy of its own, which waits in the runtime's poller and
 // has a buffer only while there is something to copy; so a reader that is stuck

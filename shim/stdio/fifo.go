@@ -110,6 +110,7 @@ func awaitReader(ctx context.Context, path string) (*os.File, error) {
 type input struct {
 	file *os.File
 	keep *os.File
+	stop func() // of a stream: the end of the input
 }
 
 func (i *input) close() {
@@ -118,6 +119,9 @@ func (i *input) close() {
 	}
 	if i.keep != nil {
 		i.keep.Close()
+	}
+	if i.stop != nil {
+		i.stop()
 	}
 }
 

@@ -34,6 +34,16 @@ type Config struct {
 	// UID and GID own the pipes, so that a process that is not root can open
 	// /dev/stdout again.
 	UID, GID int
+	// Streams are those that clients have opened to this shim.
+	Streams Streams
+}
+
+// Streams lead pipes to clients, and own these ends of them. Both calls wait for
+// the client to open the stream, as long as ctx allows.
+type Streams interface {
+	Output(ctx context.Context, id string, from *os.File) error
+	// Input ends with the client, or when stop is called.
+	Input(ctx context.Context, id string, to *os.File) (stop func(), err error)
 }
 
 // IO are the streams of one process.
@@ -71,7 +81,7 @@ func Open(ctx context.Context, config Config, r *reaper.Reaper, log func(string)
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
 	if config.Stdin != "" {
-		if err := s.openStdin(); err != nil {
+		if err := s.openStdin(ctx); err != nil {
 			return nil, fmt.Errorf("stdin: %w", err)
 		}
 	}
@@ -81,8 +91,19 @@ func Open(ctx context.Context, config Config, r *reaper.Reaper, log func(string)
 	return s, nil
 }
 
-func (s *IO) openStdin() (err error) {
-	if s.stdin, err = openInput(s.config.Stdin); err != nil || s.config.Terminal {
+func (s *IO) openStdin(ctx context.Context) error {
+	in, err := parse(s.config.Stdin)
+	switch {
+	case err != nil:
+		return err
+	case in.scheme == schemeStream:
+		err = s.openInStream(ctx, in)
+	case in.scheme == schemeFIFO:
+		s.stdin, err = openInput(in.path)
+	default:
+		return fmt.Errorf("%q: only output can be of scheme %s", s.config.Stdin, in.scheme)
+	}
+	if err != nil || s.config.Terminal {
 		return err
 	}
 	s.child.In, s.inPipe, err = os.Pipe()
@@ -90,6 +111,36 @@ func (s *IO) openStdin() (err error) {
 		return err
 	}
 	return s.own(s.child.In)
+}
+
+func (s *IO) openInStream(ctx context.Context, p place) error {
+	id, err := p.stream()
+	if err != nil {
+		return err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	s.stdin = &input{file: read}
+	s.stdin.stop, err = s.config.Streams.Input(ctx, id, write)
+	return err
+}
+
+func (s *IO) openOutStream(ctx context.Context, p place) (*output, error) {
+	id, err := p.stream()
+	if err != nil {
+		return nil, err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.config.Streams.Output(ctx, id, read); err != nil {
+		write.Close()
+		return nil, err
+	}
+	return &output{file: write}, nil
 }
 
 // own makes an end of a pipe the process's.
@@ -119,7 +170,7 @@ func (s *IO) openOutputs(ctx context.Context, r *reaper.Reaper) error {
 		return s.openFile(out.path)
 	}
 	if s.config.Stdout != "" {
-		if s.child.Out, err = s.openFIFO(ctx, out.path); err != nil {
+		if s.child.Out, err = s.openPipe(ctx, out); err != nil {
 			return fmt.Errorf("stdout: %w", err)
 		}
 	}
@@ -132,20 +183,25 @@ func (s *IO) openOutputs(ctx context.Context, r *reaper.Reaper) error {
 		if err != nil {
 			return err
 		}
-		if errPlace.scheme != schemeFIFO {
+		if errPlace.scheme != schemeFIFO && errPlace.scheme != schemeStream {
 			return fmt.Errorf("stderr %q: only stdout can be of scheme %s, and then takes both", s.config.Stderr, errPlace.scheme)
 		}
-		if s.child.Err, err = s.openFIFO(ctx, errPlace.path); err != nil {
+		if s.child.Err, err = s.openPipe(ctx, errPlace); err != nil {
 			return fmt.Errorf("stderr: %w", err)
 		}
 	}
 	return nil
 }
 
-// openFIFO opens a FIFO and, unless there is a terminal, makes the pipe that
-// leads to it; it gives back the end of that for the process.
-func (s *IO) openFIFO(ctx context.Context, path string) (*os.File, error) {
-	o, err := openOutput(ctx, path)
+// openPipe opens a FIFO or a stream and, unless there is a terminal, makes the
+// pipe that leads to it; it gives back the end of that for the process.
+func (s *IO) openPipe(ctx context.Context, p place) (file *os.File, err error) {
+	var o *output
+	if p.scheme == schemeStream {
+		o, err = s.openOutStream(ctx, p)
+	} else {
+		o, err = openOutput(ctx, p.path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -257,8 +313,12 @@ func (s *IO) copyIn() {
 func (s *IO) CloseStdin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stdin != nil && s.stdin.keep != nil {
+	switch {
+	case s.stdin == nil:
+	case s.stdin.keep != nil:
 		s.stdin.keep.Close()
+	case s.stdin.stop != nil:
+		s.stdin.stop()
 	}
 }
 

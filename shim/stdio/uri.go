@@ -11,6 +11,8 @@ const (
 	schemeFile     = "file"
 	schemeBinary   = "binary"
 	schemeBinaryV2 = "binary-v2"
+	// schemeStream is the shim's own address, and in the query which of its streams.
+	schemeStream = "ttrpc+unix"
 )
 
 // place is a parsed stdio URI.
@@ -29,9 +31,10 @@ func parse(uri string) (place, error) {
 	}
 	p := place{scheme: scheme}
 	switch scheme {
-	case schemeFIFO, schemeFile, schemeBinary, schemeBinaryV2:
+	case schemeFIFO, schemeFile, schemeBinary, schemeBinaryV2, schemeStream:
 	default:
-		return p, fmt.Errorf("stdio %q: unknown scheme %q: use %s, %s, %s or %s", uri, scheme, schemeFIFO, schemeFile, schemeBinary, schemeBinaryV2)
+		return p, fmt.Errorf("stdio %q: unknown scheme %q: use %s, %s, %s, %s or %s",
+			uri, scheme, schemeFIFO, schemeFile, schemeBinary, schemeBinaryV2, schemeStream)
 	}
 	path, query, _ := strings.Cut(rest, "?")
 	var err error
@@ -55,6 +58,16 @@ func parse(uri string) (place, error) {
 		p.query = append(p.query, [2]string{key, value})
 	}
 	return p, nil
+}
+
+// stream is the id in the place of a stream.
+func (p place) stream() (string, error) {
+	for _, pair := range p.query {
+		if pair[0] == "streaming_id" && pair[1] != "" {
+			return pair[1], nil
+		}
+	}
+	return "", fmt.Errorf("stdio %s://%s has no streaming_id", p.scheme, p.path)
 }
 
 // unescape undoes percent-encoding and, in a query, the plus that is a blank.

@@ -83,7 +83,7 @@ type process struct {
 }
 
 func (c *container) newProcess(execID string, config stdio.Config) *process {
-	config.ID, config.Namespace = c.id, c.service.Namespace
+	config.ID, config.Namespace, config.Streams = c.id, c.service.Namespace, c.service.Streams
 	config.UID, config.GID = int(c.options.IoUID), int(c.options.IoGID)
 	return &process{container: c, execID: execID, config: config, done: make(chan struct{})}
 }

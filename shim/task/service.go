@@ -11,6 +11,7 @@ import (
 	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/reaper"
+	"github.com/berth-runtime/berth/shim/stdio"
 	"github.com/berth-runtime/berth/shim/ttrpc"
 	"github.com/berth-runtime/berth/shim/wire"
 )
@@ -30,7 +31,9 @@ type Config struct {
 	Engine func(*options.Options) (engine.Engine, error)
 	// Cgroup opens the cgroup that a process is in.
 	Cgroup func(pid int) (engine.Cgroup, error)
-	Log    func(text string)
+	// Streams are what stdio may name instead of files.
+	Streams stdio.Streams
+	Log     func(text string)
 	// Shutdown is called once, when the shim is to leave.
 	Shutdown func()
 }

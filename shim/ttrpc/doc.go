@@ -1,5 +1,5 @@
 // Package ttrpc is the part of containerd's ttrpc that a shim needs: a server
-// of unary calls on a unix socket, a client that publishes events, and the
+// of calls and streams on a unix socket, a client that publishes events, and the
 // status codes that the two carry.
 //
 // Sockets are plain descriptors in an os.File: the runtime's poller serves them
@@ -9,5 +9,5 @@
 // and cancels them when the connection goes.
 //
 // The package knows frames and statuses, not what is in a message; it touches
-// nothing but the sockets it is given. Streams are refused as unimplemented.
+// nothing but the sockets it is given.
 package ttrpc

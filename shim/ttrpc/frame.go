@@ -15,9 +15,11 @@ const (
 
 	typeRequest  = 1
 	typeResponse = 2
+	typeData     = 3
 
 	flagRemoteClosed = 1
 	flagRemoteOpen   = 2
+	flagNoData       = 4
 )
 
 // header is what stands before the bytes of each message.

@@ -22,6 +22,7 @@ type Handler func(ctx context.Context, payload []byte) (wire.Message, error)
 // Server answers calls by the handlers that were registered.
 type Server struct {
 	services map[string]map[string]Handler
+	streams  map[string]StreamHandler // by service and method, with a slash between
 	// log is told of what no caller can be told.
 	log func(text string)
 
@@ -40,6 +41,7 @@ type Server struct {
 func NewServer(log func(text string)) *Server {
 	return &Server{
 		services: make(map[string]map[string]Handler),
+		streams:  make(map[string]StreamHandler),
 		log:      log,
 		conns:    make(map[*serverConn]struct{}),
 		done:     make(chan struct{}),
@@ -49,6 +51,11 @@ func NewServer(log func(text string)) *Server {
 // Register adds the methods of a service. It must not be called while serving.
 func (s *Server) Register(service string, methods map[string]Handler) {
 	s.services[service] = methods
+}
+
+// RegisterStream adds a method that is a stream. It must not be called while serving.
+func (s *Server) RegisterStream(service, method string, h StreamHandler) {
+	s.streams[service+"/"+method] = h
 }
 
 // OnCall has f called at every call. It must not be called while serving.
@@ -143,10 +150,13 @@ type serverConn struct {
 	server *Server
 	file   *os.File
 	write  sync.Mutex
+
+	mu      sync.Mutex
+	streams map[uint32]*Stream // that are open
 }
 
 func (s *Server) start(file *os.File) {
-	c := &serverConn{server: s, file: file}
+	c := &serverConn{server: s, file: file, streams: make(map[uint32]*Stream)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -169,6 +179,7 @@ func (s *Server) start(file *os.File) {
 func (c *serverConn) serve() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	defer c.endStreams()
 	in := bufio.NewReaderSize(c.file, 1024)
 	var last uint32
 	for {
@@ -183,25 +194,69 @@ func (c *serverConn) serve() error {
 		case err != nil:
 			return err
 		}
-		if h.kind != typeRequest {
-			// Data for a stream that was refused, or something of a later protocol.
+		if h.kind == typeData {
+			c.mu.Lock()
+			stream := c.streams[h.stream]
+			c.mu.Unlock()
+			if stream != nil { // else it was refused, or has ended
+				stream.put(h, body)
+			}
 			continue
+		}
+		if h.kind != typeRequest {
+			continue // something of a later protocol
 		}
 		if h.stream%2 != 1 || h.stream <= last {
 			c.refuse(h.stream, InvalidArgument, "stream id must be odd and greater than any before it")
 			continue
 		}
 		last = h.stream
-		if h.flags&flagRemoteOpen != 0 {
-			c.refuse(h.stream, Unimplemented, "streams of requests are not implemented")
-			continue
-		}
 		req := new(wire.Request)
 		if err := wire.Unmarshal(body, req); err != nil {
 			c.refuse(h.stream, InvalidArgument, "read the request: "+err.Error())
 			continue
 		}
+		if h.flags&flagRemoteOpen != 0 {
+			c.openStream(ctx, h.stream, req)
+			continue
+		}
 		c.server.answering.Go(func() { c.handle(ctx, h.stream, req) })
+	}
+}
+
+// openStream has a stream served. Its data may come right behind the request; so
+// it is known before this returns.
+func (c *serverConn) openStream(ctx context.Context, id uint32, req *wire.Request) {
+	serve, known := c.server.streams[req.Service+"/"+req.Method]
+	if !known {
+		c.refuse(id, Unimplemented, "stream "+req.Method+" of "+req.Service+" is not implemented")
+		return
+	}
+	s := newStream(c, id)
+	c.mu.Lock()
+	c.streams[id] = s
+	c.mu.Unlock()
+	go func() {
+		err := serve(ctx, s)
+		c.mu.Lock()
+		delete(c.streams, id)
+		c.mu.Unlock()
+		if err != nil {
+			c.refuse(id, CodeOf(err), err.Error())
+			return
+		}
+		if b, err := frame(id, typeData, flagRemoteClosed|flagNoData, &wire.Empty{}); err == nil {
+			c.send(b)
+		}
+	}()
+}
+
+// endStreams tells the handlers that the peer is gone.
+func (c *serverConn) endStreams() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.streams {
+		s.Close(unix.ECONNRESET)
 	}
 }
 
@@ -242,8 +297,13 @@ func (c *serverConn) answer(stream uint32, r *wire.Response) {
 		c.refuse(stream, ResourceExhausted, "answer: "+err.Error())
 		return
 	}
+	// A failed write means that the peer is gone, which the reader sees too.
+	c.send(b)
+}
+
+func (c *serverConn) send(b []byte) error {
 	c.write.Lock()
 	defer c.write.Unlock()
-	// A failed write means that the peer is gone, which the reader sees too.
-	c.file.Write(b)
+	_, err := c.file.Write(b)
+	return err
 }

@@ -11,10 +11,12 @@ import (
 	bootstrap "github.com/containerd/containerd/api/runtime/bootstrap/v1"
 	"github.com/containerd/containerd/api/runtime/sandbox/v1"
 	"github.com/containerd/containerd/api/runtime/task/v3"
+	streaming "github.com/containerd/containerd/api/services/streaming/v1"
 	forward "github.com/containerd/containerd/api/services/ttrpc/events/v1"
 	"github.com/containerd/containerd/api/types"
 	runc "github.com/containerd/containerd/api/types/runc/options"
 	runtimeoptions "github.com/containerd/containerd/api/types/runtimeoptions/v1"
+	"github.com/containerd/containerd/api/types/transfer"
 	"github.com/containerd/ttrpc"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -72,6 +74,8 @@ var pairs = []pair{
 	of[SandboxStatusResponse](&sandbox.SandboxStatusResponse{}), of[ShutdownSandboxRequest](&sandbox.ShutdownSandboxRequest{}),
 	of[SandboxMetricsRequest](&sandbox.SandboxMetricsRequest{}), of[SandboxMetricsResponse](&sandbox.SandboxMetricsResponse{}),
 	of[PingRequest](&sandbox.PingRequest{}),
+
+	of[StreamInit](&streaming.StreamInit{}), of[Data](&transfer.Data{}), of[WindowUpdate](&transfer.WindowUpdate{}),
 
 	of[V1Metrics](&cg1.Metrics{}), of[V2Metrics](&cg2.Metrics{}),
 }
@@ -265,6 +269,16 @@ func TestEventTypeURLs(t *testing.T) {
 	} {
 		if want := string(proto.MessageName(e.theirs)); e.ours.TypeURL() != want {
 			t.Errorf("type URL %q, want %q", e.ours.TypeURL(), want)
+		}
+	}
+}
+
+func TestStreamTypeURLs(t *testing.T) {
+	for ours, theirs := range map[string]proto.Message{
+		StreamInitURL: &streaming.StreamInit{}, DataURL: &transfer.Data{}, WindowUpdateURL: &transfer.WindowUpdate{}, EmptyURL: &emptypb.Empty{},
+	} {
+		if want := string(proto.MessageName(theirs)); ours != want {
+			t.Errorf("type URL %q, want %q", ours, want)
 		}
 	}
 }

@@ -148,7 +148,9 @@ func TestMaskedWithAnotherNull(t *testing.T) {
 		"other device": func(t *testing.T, path string, o *outside) {
 			check(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))))
 		},
-		"the device":      func(t *testing.T, path string, o *outside) { check(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3)))) },
+		"the device": func(t *testing.T, path string, o *outside) {
+			check(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
+		},
 		"nothing at all":  func(t *testing.T, path string, o *outside) {},
 		"a missing place": func(t *testing.T, path string, o *outside) { check(t, os.Symlink("/no/where", path)) },
 	}

@@ -44,7 +44,7 @@ func write(w io.Writer, rows []row) {
 
 What [the OCI runtime specification](https://github.com/opencontainers/runtime-spec) 1.3 demands of a runtime on Linux, and which tests cover it.
 A test is named by its folder and function. Those of `+"`test/integration`"+` look from inside a container; they are skipped, with the reason, where the
-machine lacks what they need. %d of %d demands have a test; a dash says that there is none.
+machine lacks what they need; a demand for which that is most machines says so, and has a test beside it that looks at what the kernel is asked for. %d of %d demands have a test; a dash says that there is none.
 
 This page is generated from `+"`test/conformance/table.txt`"+` by `+"`make docs`"+`.
 `, covered, len(rows))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,17 @@ func Helper(t testing.TB) string {
 	t.Helper()
 	return must(t, helper)
 }
+
+// Fault is the path of the program that makes system calls fail, test/fault.
+func Fault(t testing.TB) string {
+	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		Skip(t, "needs amd64: test/fault changes registers by hand")
+	}
+	return must(t, faults)
+}
+
+var faults = sync.OnceValues(func() (string, error) { return build("test/fault") })
 
 var engine = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("BERTH_BIN"); path != "" {

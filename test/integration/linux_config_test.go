@@ -94,6 +94,31 @@ func TestTmpCopyUp(t *testing.T) {
 	}
 }
 
+// In a user namespace the tmpfs takes files of mapped owners only.
+func TestTmpCopyUpInAUserNamespace(t *testing.T) {
+	harness.NeedNamespace(t, "user")
+	b := harness.New(t)
+	c := b.Container()
+	harness.UserNamespace(c.Spec)
+	c.WriteFile("data/below/file", "kept", 0o640)
+	for name, id := range map[string]int{"data": 100000, "data/below": 100000, "data/below/file": 101000} {
+		if err := os.Chown(c.Path(name), id, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("file", c.Path("data/below/link")); err != nil {
+		t.Fatal(err)
+	}
+	c.Spec.Mounts = append(c.Spec.Mounts, specs.Mount{Destination: "/data", Type: "tmpfs", Source: "tmpfs", Options: []string{"tmpcopyup"}})
+	files := c.Look("/data/below", "/data/below/file", "/data/below/link").Files
+	if f := files["/data/below/file"]; f.Type != "file" || f.UID != 1000 || f.GID != 1000 || f.Mode != 0o640 || f.Size != 4 {
+		t.Errorf("the copy is %+v", f)
+	}
+	if f := files["/data/below/link"]; f.LinkTarget != "file" {
+		t.Errorf("the copy of the link is %+v", f)
+	}
+}
+
 func TestBindMountOptions(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/box"
+	"github.com/berth-runtime/berth/internal/terminal"
+	"github.com/berth-runtime/berth/launch"
+	"golang.org/x/sys/unix"
+)
+
+// The exit statuses of timeout(1) and env(1), for what is no status of the command.
+const (
+	timedOut      = 124
+	noBox         = 125
+	notExecutable = 126
+	notFound      = 127
+)
+
+func (p *program) box(o *boxOptions, args []string) error {
+	began := time.Now()
+	front, err := newForeground()
+	if err != nil {
+		return &exitStatus{code: noBox, err: err, plain: true}
+	}
+	defer front.close()
+	fail := func(err error) error {
+		return &exitStatus{code: boxStatus(err), err: errors.New("berth box: " + o.Blame(err.Error())), plain: true}
+	}
+	created, err := p.makeBox(o, args, front)
+	if err != nil {
+		return fail(err)
+	}
+	defer created.Close()
+	if o.Timeout > 0 {
+		err = front.limit(o.Timeout)
+	}
+	if err == nil {
+		err = created.Go()
+	}
+	if err != nil {
+		created.Abandon()
+		return fail(err)
+	}
+	status, err := front.wait(created.Process())
+	front.close()
+	if err != nil {
+		return fail(err)
+	}
+	code := exitCode(status)
+	if front.expired {
+		code = timedOut
+	}
+	report := box.Report{ID: created.ID, Status: code, TimedOut: front.expired, Wall: time.Since(began)}
+	if status.Signaled() {
+		report.Signal = unix.SignalName(status.Signal())
+	}
+	if err := p.reportBox(o, created, &report); err != nil {
+		return fail(err)
+	}
+	if code != 0 {
+		return &exitStatus{code: code}
+	}
+	return nil
+}
+
+// makeBox makes the container, with its command about to run.
+func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*container.Created, error) {
+	if err := o.complete(args); err != nil {
+		return nil, err
+	}
+	caller, err := box.Here()
+	if err != nil {
+		return nil, err
+	}
+	// With a terminal for all three, the command gets one of its own: keys, job
+	// control and sizes work as without the box.
+	o.Terminal = terminal.IsTerminal(0) && terminal.IsTerminal(1) && terminal.IsTerminal(2)
+	front.whole = !o.Terminal
+	s, err := o.Spec(caller)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.runtime()
+	if err != nil {
+		return nil, err
+	}
+	r.Warn = func(message string) { fmt.Fprintln(os.Stderr, "berth box:", oneLine(o.Blame(message))) }
+	if caller.UID != 0 && !o.Limited() {
+		// Without one of our own we are no worse off than the caller.
+		r.IgnoreCgroupErrors = true
+	}
+	id, err := boxID()
+	if err != nil {
+		return nil, err
+	}
+	options := &container.CreateOptions{
+		Bundle: filepath.Join(r.Root, id), Spec: s, Init: true, Attached: true,
+		IO: container.IO{Stdio: [3]uintptr{0, 1, 2}},
+	}
+	if o.Terminal {
+		options.Console = front.console
+	}
+	created, err := r.Create(id, options)
+	if err != nil && caller.UID != 0 && o.Limited() && refused(err) {
+		return nil, fmt.Errorf("%w (an ordinary user can set limits below a cgroup that is his: try systemd-run --user --scope -p Delegate=yes berth box …, or run it as root)", err)
+	}
+	return created, err
+}
+
+// refused reports whether it was the cgroup that could not be had.
+func refused(err error) bool {
+	return cgroup.Denied(err) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, cgroup.ErrNoController) || errors.Is(err, cgroup.ErrNotOwner)
+}
+
+func boxID() (string, error) {
+	var random [4]byte
+	if _, err := unix.Getrandom(random[:], 0); err != nil {
+		return "", os.NewSyscallError("getrandom", err)
+	}
+	return fmt.Sprintf("box-%x", random), nil
+}
+
+// reportBox tells what the box used, and removes it.
+func (p *program) reportBox(o *boxOptions, created *container.Created, report *box.Report) error {
+	if o.report == "" && terminal.IsTerminal(2) {
+		o.report = "text"
+	}
+	var told error
+	if o.report != "" && o.report != "none" {
+		stats, err := created.Account(cgroup.CPU, cgroup.Memory, cgroup.IO, cgroup.Pids)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "berth box: what it used is not known:", oneLine(err.Error()))
+		}
+		report.Fill(&o.Options, stats, &created.Process().Usage)
+		told = o.tell(report)
+	}
+	if o.keep {
+		fmt.Fprintf(os.Stderr, "berth box: kept as %s; berth delete %s removes it\n", created.ID, created.ID)
+		return told
+	}
+	return errors.Join(told, created.Delete(true))
+}
+
+func (o *boxOptions) tell(report *box.Report) error {
+	text := report.JSON()
+	if o.report == "text" {
+		text = []byte(report.Text())
+	}
+	if o.into == "" {
+		_, err := os.Stderr.Write(text)
+		return err
+	}
+	if err := os.WriteFile(o.into, text, 0o644); err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	return nil
+}
+
+// boxStatus is the exit status of a command that could not be run.
+func boxStatus(err error) int {
+	var failed *launch.Error
+	switch {
+	case !errors.As(err, &failed) || !failed.Exec:
+		return noBox
+	case failed.Errno == unix.ENOENT:
+		return notFound
+	}
+	return notExecutable
+}

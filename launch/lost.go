@@ -1,0 +1,40 @@
+package launch
+
+import (
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// reapLost ends the fork of a child that was killed before it could tell of it.
+// It is our child, waits for us, and nobody else would ever reap it: the end of
+// the pid namespace that it is in waits for that (pid_namespaces(7)). It is known
+// by what it executes, which is one Program's alone.
+func (c *Child) reapLost() {
+	entries, err := os.ReadDir("/proc")
+	if err != nil || c.image == 0 {
+		return
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == c.Pid || inodeOf("/proc/"+e.Name()+"/exe") != c.image {
+			continue
+		}
+		_ = unix.Kill(pid, unix.SIGKILL)
+		for {
+			if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
+				break
+			}
+		}
+	}
+}
+
+// inodeOf is the inode number of what a path leads to, 0 where it leads nowhere.
+func inodeOf(path string) uint64 {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return 0
+	}
+	return st.Ino
+}

@@ -1,0 +1,201 @@
+package enforce
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/node/fake"
+	"github.com/berth-runtime/berth/node/record"
+)
+
+const everything = `
+system-reserved: {cpu: 500m, memory: 1Gi, pids: 1000}
+kube-reserved: {cpu: 250m, memory: 512Mi}
+system-reserved-enforce: true
+kube-reserved-enforce: true
+pods-enforce: true
+kernel-parameters: set
+oom-scores: {kubelet: -999}
+oom-score-mode: set
+`
+
+// machineWith is a fake node with a kubelet, and a limit that an operator set.
+func machineWith(t *testing.T, mode string) *fake.Machine {
+	m := fake.New(t, mode, true)
+	m.Process(700, "kubelet", "/usr/bin/kubelet", "/kubernetes.slice/kubelet.service", "pid:[1]")
+	m.Systemd.Service("kubelet.service", 700)
+	m.Write("/run/systemd/system.control/system.slice.d/50-TasksMax.conf", "[Slice]\nTasksMax=5000\n")
+	setNow(t, m, "system.slice", "TasksMax", 5000)
+	return m
+}
+
+// attempt does something with an engine that is killed at the nth of its points;
+// it gives how many points it came by, and whether it lived to the end.
+func attempt(t *testing.T, m *fake.Machine, killAt int, do func(*Engine) error) (points int, lived bool) {
+	t.Helper()
+	m.Open()
+	r, err := record.Open(m.Dir+"/state", m.BootID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	type killed struct{}
+	e := &Engine{Machine: m.Machine, Record: r, at: func(string) {
+		if points++; points == killAt {
+			panic(killed{})
+		}
+	}}
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(killed); !ok {
+				panic(p)
+			}
+			lived = false
+		}
+	}()
+	if err := do(e); err != nil {
+		t.Fatal(err)
+	}
+	return points, true
+}
+
+func apply(t *testing.T, m *fake.Machine, text string) func(*Engine) error {
+	return func(e *Engine) error {
+		p, err := m.Prepare(context.Background(), m.Config(text))
+		if err != nil {
+			return err
+		}
+		return e.Apply(context.Background(), p)
+	}
+}
+
+func undo(e *Engine) error { return e.Undo(context.Background()) }
+
+// After a kill -9 at any point of Apply or Undo, the next one brings the node to
+// where the first would have.
+func TestKilledAtEachPoint(t *testing.T) {
+	for mode, lasting := range map[string]string{"unified": "runtime", "legacy": "persistent"} {
+		t.Run(mode+" "+lasting, func(t *testing.T) {
+			text := everything + "properties: " + lasting + "\n"
+			m := machineWith(t, mode)
+			before := m.Snapshot()
+			points, _ := attempt(t, m, 0, apply(t, m, text))
+			during := m.Snapshot()
+			if during == before || points < 20 {
+				t.Fatalf("%d points, and this was done:\n%s", points, diff(before, during))
+			}
+			attempt(t, m, 0, undo)
+			same(t, "undo", before, m.Snapshot())
+			for n := 1; n <= points; n++ {
+				if _, lived := attempt(t, m, n, apply(t, m, text)); lived {
+					t.Fatalf("nobody was killed at %d of %d", n, points)
+				}
+				attempt(t, m, 0, undo)
+				same(t, fmt.Sprintf("undo after a kill at %d", n), before, m.Snapshot())
+				attempt(t, m, n, apply(t, m, text))
+				attempt(t, m, 0, apply(t, m, text))
+				same(t, fmt.Sprintf("apply after a kill at %d", n), during, m.Snapshot())
+				attempt(t, m, n, undo)
+				attempt(t, m, 0, undo)
+				same(t, fmt.Sprintf("undo after an undo killed at %d", n), before, m.Snapshot())
+			}
+		})
+	}
+}
+
+// What a new configuration does not ask for any more is given back.
+func TestChangedConfiguration(t *testing.T) {
+	m := machineWith(t, "unified")
+	before := m.Snapshot()
+	attempt(t, m, 0, apply(t, m, everything))
+	attempt(t, m, 0, apply(t, m, "system-reserved: {cpu: 1}\nsystem-reserved-enforce: cpu\n"))
+	if got := m.Read("/sys/fs/cgroup/system.slice/cpu.weight"); got != "100" {
+		t.Errorf("weight %s", got)
+	}
+	if got := m.Read("/sys/fs/cgroup/system.slice/memory.max"); got != "max" {
+		t.Errorf("memory.max is still %s", got)
+	}
+	if got := m.Read("/proc/sys/kernel/panic"); got != "0" {
+		t.Errorf("kernel.panic is still %s", got)
+	}
+	attempt(t, m, 0, undo)
+	same(t, "undo", before, m.Snapshot())
+}
+
+// Under systemd nothing but properties is changed: no cgroup is written to, and no
+// process is moved.
+func TestOnlyProperties(t *testing.T) {
+	m := machineWith(t, "unified")
+	attempt(t, m, 0, apply(t, m, everything))
+	for _, call := range m.Systemd.Calls {
+		if !strings.HasPrefix(call, "set ") && !strings.HasPrefix(call, "start ") {
+			t.Errorf("%s", call)
+		}
+	}
+	if got := m.Read("/proc/700/cgroup"); got != "0::/kubernetes.slice/kubelet.service" {
+		t.Errorf("the kubelet is in %s", got)
+	}
+	if got := m.Read("/proc/700/oom_score_adj"); got != "-999" {
+		t.Errorf("its OOM score is %s", got)
+	}
+	if procs := m.Read("/sys/fs/cgroup/kubernetes.slice/cgroup.procs"); procs != "" {
+		t.Errorf("moved: %s", procs)
+	}
+}
+
+// systemd may say yes and not do it.
+func TestDeafSystemd(t *testing.T) {
+	m := machineWith(t, "unified")
+	m.Systemd.Deaf = "CPUWeight"
+	r, err := record.Open(m.Dir+"/state", m.BootID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	err = apply(t, m, everything)(&Engine{Machine: m.Machine, Record: r})
+	if err == nil || !strings.Contains(err.Error(), "node.yaml:2: system-reserved.cpu: systemd took it, but cpu.weight of /system.slice is \"100\"") {
+		t.Errorf("%v", err)
+	}
+}
+
+func same(t *testing.T, what, want, got string) {
+	t.Helper()
+	if want != got {
+		t.Fatalf("%s left:\n%s", what, diff(want, got))
+	}
+}
+
+// diff gives the lines that differ.
+func diff(a, b string) string {
+	lines := func(s string) map[string]bool {
+		set := map[string]bool{}
+		for l := range strings.Lines(s) {
+			set[l] = true
+		}
+		return set
+	}
+	x, y := lines(a), lines(b)
+	out := ""
+	for l := range strings.Lines(a) {
+		if !y[l] {
+			out += "-" + l
+		}
+	}
+	for l := range strings.Lines(b) {
+		if !x[l] {
+			out += "+" + l
+		}
+	}
+	return out
+}
+
+func setNow(t *testing.T, m *fake.Machine, unit, property string, value uint64) {
+	t.Helper()
+	if err := m.Systemd.Set(context.Background(), unit, "runtime", []ledger.Property{{Name: property, Value: value}}); err != nil {
+		t.Fatal(err)
+	}
+	m.Systemd.Calls = nil
+}

@@ -1,0 +1,113 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/fake"
+	"github.com/berth-runtime/berth/node/machine"
+	"github.com/berth-runtime/berth/node/resource"
+)
+
+func TestCapacity(t *testing.T) {
+	m := fake.New(t, "unified", false)
+	m.Write("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "16\n")
+	m.Write("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0\n")
+	m.Write("/sys/devices/system/cpu/online", "0-2,7\n")
+	got, err := m.Capacity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[resource.Name]int64{resource.CPU: 4000, resource.Memory: 8 << 30, resource.PIDs: 32768, "hugepages-2Mi": 32 << 20} {
+		if got[name] != want {
+			t.Errorf("%s is %d, want %d", name, got[name], want)
+		}
+	}
+	if _, ok := got["hugepages-1Gi"]; ok {
+		t.Error("huge pages of which there are none")
+	}
+	m.Write("/proc/meminfo", "MemFree: 3 kB\n")
+	if _, err := m.Capacity(); err == nil {
+		t.Error("a memory without size")
+	}
+}
+
+func TestInit(t *testing.T) {
+	if got := fake.New(t, "unified", false).Init(); got != config.Cgroupfs {
+		t.Error(got)
+	}
+	if got := fake.New(t, "unified", true).Init(); got != config.Systemd {
+		t.Error(got)
+	}
+}
+
+// A daemon is known by its executable, not by what it calls itself.
+func TestDaemons(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the executables of the host's daemons are root's, and this test is not")
+	}
+	m := fake.New(t, "unified", true)
+	m.Process(10, "containerd", "/usr/bin/containerd", "/system.slice/containerd.service", "pid:[1]")
+	m.Process(11, "containerd", "/tmp/evil", "/user.slice", "pid:[1]")                                // calls itself so
+	m.Process(12, "containerd", "/opt/containerd", "/system.slice/docker-1.scope", "pid:[2]")         // a container's own
+	m.Process(13, "containerd-shim", "/usr/bin/containerd-shim-berth-v2", "/system.slice", "pid:[1]") // another
+	m.Process(14, "containerd", "/home/me/containerd", "/user.slice", "pid:[1]")                      // anybody could have put it there
+	if err := os.Chmod(m.Dir+"/home/me/containerd", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	m.Process(15, "kubelet", "/usr/bin/kubelet", "/kubernetes.slice/kubelet.service", "pid:[1]")
+	m.Process(16, "my-runtime", "/opt/my-runtime", "/system.slice/my.service", "pid:[1]")
+	m.Systemd.Service("my.service", 16)
+	p, err := m.Prepare(context.Background(), m.Config("oom-scores: {containerd: -999, my.service: -900, nosuch.service: -1}\noom-score-mode: set"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, d := range p.Facts.Daemons {
+		got[d.Key] += d.PID
+	}
+	if len(got) != 2 || got["containerd"] != 10 || got["my.service"] != 16 {
+		t.Errorf("%v", got)
+	}
+	if k := p.Facts.Kubelet; k == nil || k.PID != 15 || k.Cgroup != "/kubernetes.slice/kubelet.service" || k.Unit != "kubelet.service" {
+		t.Errorf("%+v", k)
+	}
+	// A path that is another file for us than for the process is not the one meant.
+	p, err = m.Prepare(context.Background(), m.Config("oom-scores: {"+m.Dir+"/home/me/containerd: -5}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := p.Facts.Daemons; len(d) > 0 {
+		t.Errorf("%v", d)
+	}
+}
+
+func TestStrays(t *testing.T) {
+	m := fake.New(t, "unified", true)
+	m.Group("/system.slice/docker-1.scope")
+	m.Group("/system.slice/ssh.service")
+	m.Process(20, "sh", "/bin/sh", "/system.slice/docker-1.scope", "pid:[7]")
+	m.Process(21, "sshd", "/usr/sbin/sshd", "/system.slice/ssh.service", "pid:[1]")
+	m.Write("/sys/fs/cgroup/system.slice/docker-1.scope/cgroup.procs", "20\n")
+	m.Write("/sys/fs/cgroup/system.slice/ssh.service/cgroup.procs", "21\n")
+	p, err := m.Prepare(context.Background(), m.Config(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.Facts.Strays, " "); got != "/system.slice/docker-1.scope" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNoCgroups(t *testing.T) {
+	m := fake.New(t, "unified", false)
+	m.Write("/proc/self/mountinfo", "")
+	if _, err := machine.OpenIn(m.Dir, nil); !errors.Is(err, cgroup.ErrNotMounted) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,16 @@
+// Command fault runs a program and makes one of its system calls go wrong, or kills it after one.
+//
+// It is for package reliability, which has each call of the engine fail and each of its steps be the last. It follows the program and
+// what that starts by ptrace(2), numbers the processes in the order of their birth, and leaves everybody alone who has executed a
+// program that is not the engine's: hooks and the container's own processes.
+//
+// A call is named PROCESS:NAME:N, the Nth call of that name by that process. What the Go runtime does on its own behalf (memory, threads,
+// signals) is not counted, as its number is never twice the same.
+//
+//	fault -record FILE -- PROGRAM…                  write down all calls
+//	fault -at 0:mkdirat:2 -fail EPERM -- PROGRAM…   the call is not made, and fails
+//	fault -at 1:mount:1 -kill 0 -- PROGRAM…         when the call has been made, process 0 is killed
+//	fault -every mount_setattr -fail ENOSYS -- …    all calls of the name; -text WORDS for those of a path with the words only
+//
+// Its exit status is the program's, 128 and the signal where one ended it. The -hit file is made when the call has come.
+package main

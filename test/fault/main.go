@@ -1,0 +1,113 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// All of ptrace is bound to the thread that traces.
+func init() { runtime.LockOSThread() }
+
+func main() {
+	t := &tracer{threads: map[int]*thread{}}
+	var at, fail, record, pids string
+	flag.StringVar(&at, "at", "", "`PROCESS:NAME:N` of the call")
+	flag.StringVar(&t.fault.every, "every", "", "`NAME` of the calls")
+	flag.StringVar(&t.fault.text, "text", "", "`WORDS` in the path of the calls")
+	flag.StringVar(&fail, "fail", "", "`ERRNO` that the call fails with")
+	flag.IntVar(&t.fault.kill, "kill", -1, "`PROCESS` to kill after the call")
+	flag.StringVar(&t.fault.hit, "hit", "", "`FILE` to make when the call has come")
+	flag.StringVar(&record, "record", "", "`FILE` to write the calls to")
+	flag.StringVar(&pids, "pids", "", "`FILE` to write the processes' ids to")
+	flag.Parse()
+	err := t.fault.parse(at, fail)
+	if err == nil && flag.NArg() == 0 {
+		err = fmt.Errorf("no program is given")
+	}
+	if err == nil && record != "" {
+		var f *os.File
+		if f, err = os.Create(record); err == nil {
+			defer f.Close()
+			t.record = bufio.NewWriter(f)
+			defer t.record.Flush()
+		}
+	}
+	if err == nil && pids != "" {
+		if t.pids, err = os.Create(pids); err == nil {
+			defer t.pids.Close()
+		}
+	}
+	var status unix.WaitStatus
+	if err == nil {
+		if status, err = t.run(flag.Args()); err == nil {
+			err = t.settle()
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fault:", err)
+		os.Exit(126)
+	}
+	if t.record != nil {
+		t.record.Flush()
+	}
+	if status.Signaled() {
+		os.Exit(128 + int(status.Signal()))
+	}
+	os.Exit(status.ExitStatus())
+}
+
+// fault says what goes wrong.
+type fault struct {
+	process int
+	name    string
+	n       int
+	every   string
+	text    string
+
+	errno unix.Errno
+	kill  int
+	hit   string
+}
+
+func (f *fault) parse(at, fail string) error {
+	f.process = -1
+	if at != "" {
+		parts := strings.Split(at, ":")
+		if len(parts) != 3 {
+			return fmt.Errorf("-at %s: want PROCESS:NAME:N", at)
+		}
+		var err, err2 error
+		f.process, err = strconv.Atoi(parts[0])
+		f.n, err2 = strconv.Atoi(parts[2])
+		if f.name = parts[1]; err != nil || err2 != nil {
+			return fmt.Errorf("-at %s: want PROCESS:NAME:N", at)
+		}
+	}
+	if fail == "" {
+		return nil
+	}
+	for e := unix.Errno(1); e < 134; e++ {
+		if unix.ErrnoName(e) == fail {
+			f.errno = e
+			return nil
+		}
+	}
+	return fmt.Errorf("-fail %s: no such errno", fail)
+}
+
+// is reports whether a call is the one, or one of those, that go wrong.
+func (f *fault) is(c *call) bool {
+	if f.every != "" {
+		return c.name == f.every && (f.text == "" || strings.Contains(c.text, f.text))
+	}
+	return f.process == c.process && f.name == c.name && f.n == c.n
+}

@@ -1,0 +1,100 @@
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/test/harness"
+	"github.com/berth-runtime/berth/test/inside/view"
+)
+
+// cgroupOwners looks at a container's cgroups from inside: who owns each file in them.
+func cgroupOwners(t *testing.T, b *harness.Box, change func(*harness.Container)) (dirs map[string]view.File, files map[string][]view.File) {
+	t.Helper()
+	c := inUserNamespace(b)
+	c.Spec.Mounts = append(c.Spec.Mounts, specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"nosuid", "nodev", "noexec"}})
+	change(c)
+	var paths []string
+	for _, h := range harness.Hierarchies(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(h.Dir, "/sys/fs/cgroup"), "/")
+		paths = append(paths, filepath.Join("/sys/fs/cgroup", name))
+	}
+	c.Spec.Process.Args = append([]string{"/inside", "look"}, paths...)
+	for _, path := range paths {
+		c.Spec.Process.Args = append(c.Spec.Process.Args, path+"/")
+	}
+	v := harness.ParseView(t, c.Run().OK(t).Stdout)
+	return v.Files, v.Dirs
+}
+
+const nobody = 65534 // whom files of users outside of the mapping seem to belong to
+
+// On version 1 nothing is given to the container: there a cgroup that belongs to a user harms the host.
+func TestCgroupOwnershipOnVersion1(t *testing.T) {
+	hierarchies := harness.Hierarchies(t)
+	if !slices.ContainsFunc(hierarchies, func(h harness.Hierarchy) bool { return !h.Unified }) {
+		harness.Skip(t, "needs a cgroup v1 hierarchy")
+	}
+	b := harness.New(t)
+	dirs, files := cgroupOwners(t, b, func(*harness.Container) {})
+	if len(dirs) == 0 || len(files) == 0 {
+		t.Fatalf("nothing was looked at: %v, %v", dirs, files)
+	}
+	for path, f := range dirs {
+		if f.Error != "" || f.UID != nobody {
+			t.Errorf("%s is owned by %d (%s), want nobody who is mapped", path, f.UID, f.Error)
+		}
+	}
+	for dir, list := range files {
+		for _, f := range list {
+			if f.UID != nobody {
+				t.Errorf("%s%s is owned by %d", dir, f.Name, f.UID)
+			}
+		}
+	}
+}
+
+// On version 2 the folder and the files that the kernel names are the container's, under the conditions of the specification; no other file is.
+func TestCgroupOwnershipOnVersion2(t *testing.T) {
+	hierarchies := harness.Hierarchies(t)
+	if len(hierarchies) != 1 || !hierarchies[0].Unified {
+		harness.Skip(t, "needs a host with cgroup v2 alone")
+	}
+	b := harness.New(t)
+	const root = "/sys/fs/cgroup"
+	list, err := os.ReadFile("/sys/kernel/cgroup/delegate")
+	if err != nil {
+		list = []byte("cgroup.procs cgroup.subtree_control cgroup.threads")
+	}
+	given := strings.Fields(string(list))
+	dirs, files := cgroupOwners(t, b, func(*harness.Container) {})
+	if f := dirs[root]; f.UID != 0 {
+		t.Errorf("the folder is owned by %d", f.UID)
+	}
+	for _, f := range files[root+"/"] {
+		want := uint32(nobody)
+		if slices.Contains(given, f.Name) || f.Type == "dir" {
+			want = 0
+		}
+		if f.UID != want {
+			t.Errorf("%s is owned by %d, want %d", f.Name, f.UID, want)
+		}
+	}
+	for name, change := range map[string]func(*harness.Container){
+		"read-only mount": func(c *harness.Container) {
+			m := &c.Spec.Mounts[len(c.Spec.Mounts)-1]
+			m.Options = append(m.Options, "ro")
+		},
+		"the host's cgroup namespace": func(c *harness.Container) { harness.WithoutNamespace(c.Spec, specs.CgroupNamespace) },
+	} {
+		dirs, _ := cgroupOwners(t, b, change)
+		if f := dirs[root]; f.UID != nobody {
+			t.Errorf("%s: the folder is owned by %d", name, f.UID)
+		}
+	}
+}
