@@ -51,7 +51,7 @@ func Start(a *Args, in io.Reader, out io.Writer) error {
 	address := "unix://" + path
 	// containerd 1.6 and 1.7 find the shim by this file when they restart, and
 	// delete removes a dead shim's socket by it; so it is there before the shim.
-	if err := writeWhole("address", []byte(address)); err != nil {
+	if err := bundle.Write(".", "address", []byte(address)); err != nil {
 		return err
 	}
 	// A sandbox's options come here and with no call after it; and a delete may
@@ -132,7 +132,7 @@ func serve(a *Args, p *params, listener *os.File) error {
 	if a.DebugSocket == "" {
 		return fork(a, p, listener, nil)
 	}
-	if err := writeWhole(debugAddress, []byte("unix://"+a.DebugSocket)); err != nil {
+	if err := bundle.Write(".", debugAddress, []byte("unix://"+a.DebugSocket)); err != nil {
 		return err
 	}
 	// Whose it was is dead: the socket of the same shim was free.
@@ -148,19 +148,6 @@ func serve(a *Args, p *params, listener *os.File) error {
 		unix.Unlink(a.DebugSocket)
 	}
 	return err
-}
-
-// writeWhole writes a file in the current folder so that a reader never sees
-// a part of it.
-func writeWhole(name string, content []byte) error {
-	temporary := "." + name
-	if err := os.WriteFile(temporary, content, 0o644); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, name); err != nil {
-		return err
-	}
-	return nil
 }
 
 // absolute is where the bundle of a command line is.

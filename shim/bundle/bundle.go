@@ -108,6 +108,16 @@ func ownPid(d *json.Decoder) bool {
 	return kind == "pid" && path == ""
 }
 
+// Write writes a file in a bundle so that whoever reads it, after a crash of ours
+// too, finds all of it or what was there before.
+func Write(dir, name string, content []byte) error {
+	temporary := filepath.Join(dir, "."+strings.ReplaceAll(name, "/", "-"))
+	if err := os.WriteFile(temporary, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, filepath.Join(dir, name))
+}
+
 // members is the folder in a group leader's bundle that has a file for each
 // other container of its group, with the path of that one's bundle in it.
 const members = "shim-members"
@@ -118,7 +128,7 @@ func AddMember(leader, id, dir string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, id), []byte(dir), 0o600)
+	return Write(leader, filepath.Join(members, id), []byte(dir))
 }
 
 // RemoveMember takes back AddMember.
@@ -157,7 +167,7 @@ const endFile = "init.exit"
 // SaveEnd notes the end of the init.
 func SaveEnd(dir string, e End) error {
 	text := fmt.Sprintf("%d %d %d", e.Pid, e.Status, e.At.UnixNano())
-	return os.WriteFile(filepath.Join(dir, endFile), []byte(text), 0o600)
+	return Write(dir, endFile, []byte(text))
 }
 
 // LoadEnd gives what SaveEnd noted.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/shim/bundle"
 	"github.com/berth-runtime/berth/shim/wire"
 )
 
@@ -132,7 +133,7 @@ const file = "options.json"
 
 // Save writes what a later delete needs, or the sandbox that has no other way to
 // learn its options, into a bundle.
-func (o *Options) Save(bundle string) error {
+func (o *Options) Save(dir string) error {
 	w := json.NewWriter(nil, "").Object()
 	w.Key("binary_name").String(o.BinaryName)
 	w.Key("root").String(o.Root)
@@ -140,10 +141,10 @@ func (o *Options) Save(bundle string) error {
 		w.Key(f.key).Bool(*f.set)
 	}
 	w.End()
-	if err := os.WriteFile(filepath.Join(bundle, file), w.Bytes(), 0o600); err != nil {
+	if err := bundle.Write(dir, file, w.Bytes()); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(bundle, "runtime"), []byte(o.BinaryName), 0o600)
+	return bundle.Write(dir, "runtime", []byte(o.BinaryName))
 }
 
 type flag struct {
@@ -160,8 +161,8 @@ func (o *Options) flags() []flag {
 
 // Load reads what Save wrote; of a bundle without it, the error wraps
 // os.ErrNotExist.
-func Load(bundle string) (*Options, error) {
-	path := filepath.Join(bundle, file)
+func Load(dir string) (*Options, error) {
+	path := filepath.Join(dir, file)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -225,7 +225,7 @@ func TestFullDisk(t *testing.T) {
 	b.gone()
 }
 
-func fill(t *testing.T, disk string) {
+func fill(t testing.TB, disk string) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(disk, "fill"))
 	if err != nil {

@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 
 // node plays containerd, for one test.
 type node struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	binary  string
 	root    string // root file system of all containers
@@ -91,7 +91,7 @@ type node struct {
 	shims  []int // pids that have served
 }
 
-func newNode(t *testing.T) *node {
+func newNode(t testing.TB) *node {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("containers of a shim need root")
