@@ -77,7 +77,7 @@ func (st *stream) all() (got []byte) {
 
 func TestStreams(t *testing.T) {
 	n := newNode(t)
-	b := n.define("c", n.spec("c", "sh", "-c", "seq 1 100000; echo wrong >&2; cat; exit 5"))
+	b := n.define("c", n.spec("c", "sh", "-c", "seq 1 100000 >/tmp/numbers; cat /tmp/numbers; echo wrong >&2; cat; exit 5"))
 	in, out, err := b.open("c-in"), b.open("c-out"), b.open("c-err")
 	n.must(b.create(func(r *taskapi.CreateTaskRequest) { r.Stdin, r.Stdout, r.Stderr = in.uri(), out.uri(), err.uri() }))
 	n.must(b.begin(""))
