@@ -3,7 +3,7 @@
 
 // Command containerd-shim-berth-v2 is the containerd Runtime v2 shim of Berth:
 // the runtime name io.containerd.berth.v2, or io.containerd.runc.v2 with its
-// path for the runtime's. See docs/shim.md.
+// path for the runtime's. See docs/containerd.md.
 //
 // Go's runtime would keep cgroup files open, and a timer running, to follow CPU
 // limits that concern a shim little; the two settings below keep it from that.
