@@ -38,6 +38,10 @@ soak: ## the long versions of the shim's tests: 200 containers at once, 2,000 ro
 	test/containerd2/build
 	BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestManyAtOnce|TestNoGrowth|TestShimIsKilled' ./shim/integration
 
+.PHONY: demo-node
+demo-node: ## show berth-node in a guest: a node before, during and after
+	scripts/demo-node
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, govulncheck
 	scripts/lint
