@@ -179,6 +179,25 @@ func personality(in *specs.LinuxPersonality) *uint64 {
 	return &value
 }
 
+// handsOver says what keeps the first process from handing the listener of a filter
+// over, which it does when the filter binds it already: it sends it (sendmsg), and
+// reads that it may go on. By then somebody answers for a notifying read; for the
+// sending nobody could, and it would wait for ever.
+func handsOver(profile *specs.LinuxSeccomp) string {
+	for _, call := range [...]string{"sendmsg", "read"} {
+		e, err := seccomp.ExplainSyscall(seccomp.NativeArch(), profile, call)
+		if err != nil || len(e.Archs) == 0 {
+			continue
+		}
+		result := e.Archs[0].Result
+		if result == "ALLOW" || result == "LOG" || result == "NOTIFY" && call == "read" {
+			continue
+		}
+		return "with SCMP_ACT_NOTIFY " + call + " has to be allowed, by which the listener is handed over; it is answered by " + result
+	}
+	return ""
+}
+
 // compileFilter compiles a seccomp profile.
 func compileFilter(profile *specs.LinuxSeccomp) (*Seccomp, *spec.Complaint) {
 	const at = "/linux/seccomp"
@@ -189,6 +208,11 @@ func compileFilter(profile *specs.LinuxSeccomp) (*Seccomp, *spec.Complaint) {
 			return nil, &spec.Complaint{Pointer: at + wrong.Pointer, Message: wrong.Problem}
 		}
 		return nil, &spec.Complaint{Pointer: at, Message: err.Error()}
+	}
+	if filter.Notify {
+		if problem := handsOver(profile); problem != "" {
+			return nil, &spec.Complaint{Pointer: at + "/syscalls", Message: problem}
+		}
 	}
 	return &Seccomp{Filter: filter, ListenerPath: profile.ListenerPath, ListenerMetadata: profile.ListenerMetadata}, nil
 }

@@ -291,6 +291,34 @@ func TestRlimitNumbers(t *testing.T) {
 	}
 }
 
+// A filter with a listener must let the calls through that hand the listener over.
+func TestListenerIsHandedOver(t *testing.T) {
+	notify := func(fallback specs.LinuxSeccompAction, action specs.LinuxSeccompAction, names ...string) *specs.LinuxSeccomp {
+		return &specs.LinuxSeccomp{DefaultAction: fallback, ListenerPath: "/agent", Syscalls: []specs.LinuxSyscall{
+			{Names: []string{"mkdir"}, Action: specs.ActNotify}, {Names: names, Action: action}}}
+	}
+	for _, test := range []struct {
+		name    string
+		profile *specs.LinuxSeccomp
+		blamed  string
+	}{
+		{"all allowed", notify(specs.ActAllow, specs.ActErrno, "rmdir"), ""},
+		{"those that it takes", notify(specs.ActErrno, specs.ActAllow, "sendmsg", "read", "execve"), ""},
+		{"a notifying read", notify(specs.ActAllow, specs.ActNotify, "read"), ""},
+		{"a notifying sendmsg", notify(specs.ActAllow, specs.ActNotify, "sendmsg"), "sendmsg"},
+		{"a refused sendmsg", notify(specs.ActAllow, specs.ActErrno, "sendmsg"), "sendmsg"},
+		{"nothing allowed but sendmsg", notify(specs.ActErrno, specs.ActAllow, "sendmsg"), "read"},
+		{"no listener", &specs.LinuxSeccomp{DefaultAction: specs.ActErrno}, ""},
+	} {
+		_, complaint := compileFilter(test.profile)
+		switch {
+		case complaint == nil && test.blamed == "":
+		case complaint == nil || complaint.Pointer != "/linux/seccomp/syscalls" || !strings.Contains(complaint.Message, test.blamed+" has to be allowed"):
+			t.Errorf("%s: %v, want %q to blame", test.name, complaint, test.blamed)
+		}
+	}
+}
+
 // The conditions of the specification for giving a cgroup to the container's user.
 func TestDelegation(t *testing.T) {
 	for _, test := range []struct {

@@ -277,3 +277,36 @@ func TestCheckpointRefusals(t *testing.T) {
 	}
 	c.Delete("--force")
 }
+
+// A container comes back in the cgroup that its config names now, with the limits that are there, and its old one is gone.
+func TestRestoreIntoAnotherCgroup(t *testing.T) {
+	criu := needCriu(t)
+	b := harness.New(t)
+	harness.Controller(t, "pids")
+	b.Globals = append(b.Globals, criu...)
+	c := counter(b)
+	c.Spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: ptr(int64(50))}
+	first := newPipes(t)
+	first.give(c)
+	c.RunDetached()
+	first.expect("one", "one 1")
+	image := b.Path("image")
+	c.Command("checkpoint", []string{"--image-path", image}).Run().OK(t)
+	c.WaitExit()
+
+	c.Spec.Linux.CgroupsPath = "/" + b.Tag + "-moved/inner"
+	c.Spec.Linux.Resources.Pids.Limit = ptr(int64(20))
+	second := newPipes(t)
+	second.give(c)
+	restore(c, "--image-path", image).OK(t)
+	second.expect("two", "two 2")
+	for line := range strings.Lines(readFile(t, procPath(c.PID, "cgroup"))) {
+		if !strings.HasSuffix(strings.TrimSpace(line), c.Spec.Linux.CgroupsPath) {
+			t.Errorf("the restored process is in %s", line)
+		}
+	}
+	holds(t, c, "pids", "pids.max", "pids.max", "20", "20")
+	second.in.Close()
+	c.WaitExit()
+	c.Delete()
+}

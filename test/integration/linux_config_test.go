@@ -224,6 +224,28 @@ func TestSeccompNotifyWithoutAgent(t *testing.T) {
 	c.Run().Fails(t, "/linux/seccomp/listenerPath", "nobody.sock")
 }
 
+// What would let the start hang, or take the listener for a failure, is refused before anything is made.
+func TestSeccompNotifyRefused(t *testing.T) {
+	b := harness.New(t)
+	agent := b.FDSocket("agent.sock")
+	c := b.Container("/bin/true")
+	profile := func(action specs.LinuxSeccompAction, names ...string) {
+		c.Spec.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, ListenerPath: agent.Path, Syscalls: []specs.LinuxSyscall{{Names: names, Action: action}}}
+	}
+	profile(specs.ActNotify, "mkdir", "sendmsg")
+	c.Run().Fails(t, "/linux/seccomp/syscalls", "sendmsg")
+	profile(specs.ActNotify, "mkdir", "write")
+	c.Run().Fails(t, "/linux/seccomp/syscalls/0/names/1", "write")
+	profile(specs.ActNotify, "mkdir")
+	c.Spec.Linux.Seccomp.ListenerPath = ""
+	c.Run().Fails(t, "/linux/seccomp/listenerPath", "required")
+	c.Spec.Linux.Seccomp.DefaultAction, c.Spec.Linux.Seccomp.ListenerPath = specs.ActNotify, agent.Path
+	c.Run().Fails(t, "/linux/seccomp/defaultAction", "SCMP_ACT_NOTIFY")
+	profile(specs.ActErrno, "mkdir")
+	c.Spec.Linux.Seccomp.ListenerPath, c.Spec.Linux.Seccomp.ListenerMetadata = "", "for nobody"
+	c.Run().Fails(t, "/linux/seccomp/listenerMetadata")
+}
+
 // ioctl makes an ioctl whose argument is a structure.
 func ioctl(fd int, request uintptr, data []byte) error {
 	for {
