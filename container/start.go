@@ -33,14 +33,18 @@ func (c *Container) Start() error {
 	default:
 		return fmt.Errorf("cannot start container %s: it is %s", c.ID, status)
 	}
-	p, err := c.plan()
+	// Not the plan: most of that, the seccomp filter above all, is done.
+	s, err := c.config()
 	if err != nil {
 		return err
 	}
-	err = c.passGate(p)
+	if s.Hooks == nil {
+		s.Hooks = &specs.Hooks{}
+	}
+	err = c.passGate(s)
 	if err == nil {
 		_ = unix.Unlinkat(c.dir, gateFile, 0)
-		err = c.poststart(&p.Hooks)
+		err = c.poststart(s.Hooks)
 	}
 	var hook *HookError
 	if errors.As(err, &hook) {
@@ -52,7 +56,7 @@ func (c *Container) Start() error {
 }
 
 // passGate connects to the first process and serves it up to its execve.
-func (c *Container) passGate(p *plan.Plan) error {
+func (c *Container) passGate(config *specs.Spec) error {
 	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("container %s: make a socket: %w", c.ID, err)
@@ -67,7 +71,7 @@ func (c *Container) passGate(p *plan.Plan) error {
 		return err
 	}
 	gate := launch.Attach(s, c.Pid, pidfd, func(f program.Failure) error {
-		note := program.Note{Pointer: "/process/args/0", Text: "exec: " + strconv.Quote(p.Process.Args[0])}
+		note := program.Note{Pointer: "/process/args/0", Text: "exec: " + strconv.Quote(config.Process.Args[0])}
 		if f.Nr == unix.SYS_SECCOMP {
 			note = program.Note{Pointer: "/linux/seccomp", Text: "load the seccomp filter"}
 		}
@@ -83,8 +87,12 @@ func (c *Container) passGate(p *plan.Plan) error {
 		}
 		switch ask.Kind {
 		case compile.StartHooks:
-			return c.startHooks(&p.Hooks)
+			return c.startHooks(config.Hooks)
 		case compile.Listener:
+			p, err := c.plan()
+			if err != nil {
+				return err
+			}
 			return c.deliverListener(p.Process.Seccomp, c.Pid, fd)
 		}
 		return refuse(ask, fd)
