@@ -110,7 +110,7 @@ func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byt
 	for _, w := range warnings {
 		r.warn("%s", w.Error())
 	}
-	if err := o.check(s); err != nil {
+	if err := o.IO.check(s.Process != nil && s.Process.Terminal); err != nil {
 		return nil, nil, err
 	}
 	h, err := host.Probe()
@@ -158,12 +158,7 @@ func (o *CreateOptions) load() ([]byte, *specs.Spec, []spec.Complaint, error) {
 	return config, s, warnings, nil
 }
 
-// check refuses combinations of config and options.
-func (o *CreateOptions) check(s *specs.Spec) error {
-	terminal := s.Process != nil && s.Process.Terminal
-	return o.IO.check(terminal)
-}
-
+// check refuses streams that do not fit what the config says of a terminal.
 func (o *IO) check(terminal bool) error {
 	switch {
 	case terminal && o.ConsoleSocket == "" && o.Console == nil:

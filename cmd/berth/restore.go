@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
 )
@@ -30,46 +28,10 @@ func (p *program) restoreCommand() *cli.Command {
 }
 
 func (p *program) restore(id string, o *makeOptions, criu *container.CriuOptions, detach, keep bool) error {
-	var front *foreground
-	if !detach {
-		var err error
-		if front, err = newForeground(); err != nil {
-			return err
-		}
-		defer front.close()
-	}
-	r, err := p.runtime()
-	if err != nil {
-		return err
-	}
-	options, err := o.options()
-	if err != nil {
-		return err
-	}
 	if err := p.criuPaths(criu); err != nil {
 		return err
 	}
-	if front != nil && o.consoleSocket == "" {
-		options.Console = front.console
-	}
-	created, err := r.Restore(id, &container.RestoreOptions{CreateOptions: *options, CriuOptions: *criu})
-	if err != nil {
-		return &exitStatus{code: 1, err: err}
-	}
-	defer created.Close()
-	if detach {
-		return nil
-	}
-	status, err := front.wait(created.Process())
-	front.close()
-	if !keep {
-		err = errors.Join(err, created.Delete(true))
-	}
-	if err != nil {
-		return err
-	}
-	if code := exitCode(status); code != 0 {
-		return &exitStatus{code: code}
-	}
-	return nil
+	return p.attend(o, detach, keep, func(r *container.Runtime, options *container.CreateOptions) (*container.Created, error) {
+		return r.Restore(id, &container.RestoreOptions{CreateOptions: *options, CriuOptions: *criu})
+	}, func() error { return nil })
 }

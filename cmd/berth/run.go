@@ -28,6 +28,41 @@ func (p *program) runCommand() *cli.Command {
 }
 
 func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
+	var notifier *container.Notifier
+	return p.attend(o, detach, keep, func(r *container.Runtime, options *container.CreateOptions) (*container.Created, error) {
+		options.Attached = true
+		created, err := r.Create(id, options)
+		if err != nil {
+			return nil, err
+		}
+		if notifier, err = created.Notifier(options.NotifySocket); err == nil {
+			err = created.Go()
+		}
+		if err != nil {
+			created.Abandon()
+			created.Close()
+			return nil, err
+		}
+		return created, nil
+	}, func() error {
+		if detach {
+			return passReady(notifier)
+		}
+		if notifier != nil {
+			go func() {
+				if err := notifier.Pass(false); err != nil {
+					p.log.Warn(err.Error())
+				}
+			}()
+		}
+		return nil
+	})
+}
+
+// attend makes a container whose processes run then, and stays with it until it
+// ends, unless it is to be left in the background.
+func (p *program) attend(o *makeOptions, detach, keep bool,
+	bring func(*container.Runtime, *container.CreateOptions) (*container.Created, error), running func() error) error {
 	var front *foreground
 	if !detach {
 		var err error
@@ -44,32 +79,16 @@ func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
 	if err != nil {
 		return err
 	}
-	options.Attached = true
 	if front != nil && o.consoleSocket == "" {
 		options.Console = front.console
 	}
-	created, err := r.Create(id, options)
+	created, err := bring(r, options)
 	if err != nil {
 		return &exitStatus{code: 1, err: err}
 	}
 	defer created.Close()
-	notifier, err := created.Notifier(options.NotifySocket)
-	if err == nil {
-		err = created.Go()
-	}
-	if err != nil {
-		created.Abandon()
-		return &exitStatus{code: 1, err: err}
-	}
-	if detach {
-		return passReady(notifier)
-	}
-	if notifier != nil {
-		go func() {
-			if err := notifier.Pass(false); err != nil {
-				p.log.Warn(err.Error())
-			}
-		}()
+	if err := running(); err != nil || detach {
+		return err
 	}
 	status, err := front.wait(created.Process())
 	front.close()
