@@ -1,0 +1,52 @@
+package server_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	runcoptions "github.com/containerd/containerd/api/types/runc/options"
+)
+
+// With SystemdCgroup the container is a unit of systemd's, also for Update and
+// Stats, and what it died of is known when its cgroup has gone with the unit.
+func TestSystemdCgroup(t *testing.T) {
+	n := newNode(t)
+	if _, err := os.Stat("/run/systemd/system"); err != nil {
+		t.Skip("systemd does not run here")
+	}
+	n.options = n.any("containerd.runc.v1.Options", &runcoptions.Options{Root: n.dir + "/engine", SystemdCgroup: true})
+	name := strings.TrimPrefix(n.cgroup, "/")
+	spec := n.limited("c", "sh", "-c", strings.Join(greedy, " ")+"; exit $?")
+	spec.Linux.CgroupsPath = "system.slice:" + name + ":c"
+	b := n.define("c", spec)
+	n.must(b.create())
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", b.pid))
+	n.must(err)
+	if !strings.Contains(string(text), "/system.slice/"+name+"-c.scope") {
+		t.Errorf("cgroups: %s", text)
+	}
+	n.must(b.begin(""))
+	if got := b.wait(""); got != 137 {
+		t.Errorf("status %d", got)
+	}
+	if got := b.oomKills(); got != 1 {
+		t.Errorf("%d kills in the counters", got)
+	}
+	n.must(b.delete(""))
+	n.wantEvents("c", "create", "start", "oom", "exit c 137", "delete")
+	// A killed shim's unit goes, too.
+	d := b.join("d", n.spec("d", "sleep", "1000"))
+	text, err = os.ReadFile(d.dir + "/config.json")
+	n.must(err)
+	n.must(os.WriteFile(d.dir+"/config.json", []byte(strings.Replace(string(text), n.cgroup+"/d", "system.slice:"+name+":d", 1)), 0o600))
+	n.must(d.create())
+	n.must(d.begin(""))
+	b.shutdown()
+	b.kill9()
+	n.cleanUp(d)
+	if _, err := os.Stat("/sys/fs/cgroup/system.slice/" + name + "-d.scope"); err == nil {
+		t.Error("the unit of a killed shim's container is left")
+	}
+}
