@@ -92,9 +92,14 @@ func cleanSocket(dir string) (alive bool) {
 		switch {
 		case errors.Is(err, unix.ECONNREFUSED):
 			unix.Unlink(path)
-			if text, err := os.ReadFile(filepath.Join(dir, debugAddress)); err == nil {
-				unix.Unlink(ttrpc.Path(strings.TrimSpace(string(text))))
+			if debug := debugSocket(dir); debug != "" {
+				unix.Unlink(debug)
 			}
+			return false
+		case errors.Is(err, unix.ENOENT):
+			// The delete of another member was here first. Of the socket for debugging
+			// only the bundle of the first one says where it is.
+			removeIfDead(debugSocket(dir))
 			return false
 		case err != nil:
 			return errors.Is(err, unix.EAGAIN) // its queue is full
@@ -108,6 +113,28 @@ func cleanSocket(dir string) (alive bool) {
 		}
 	}
 	return false
+}
+
+// debugSocket is the one that the shim was given with a bundle, or "".
+func debugSocket(dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, debugAddress))
+	if err != nil {
+		return ""
+	}
+	return ttrpc.Path(strings.TrimSpace(string(text)))
+}
+
+// removeIfDead removes a socket that nobody listens on.
+func removeIfDead(path string) {
+	if path == "" {
+		return
+	}
+	conn, err := ttrpc.Dial(path)
+	if err == nil {
+		conn.Close()
+	} else if errors.Is(err, unix.ECONNREFUSED) {
+		unix.Unlink(path)
+	}
 }
 
 // remove kills and removes one container, and unmounts its root file system.

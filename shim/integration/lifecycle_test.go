@@ -44,6 +44,12 @@ func TestStatusAndOutput(t *testing.T) {
 			b.undefine()
 		}
 		b := d.run(engine)
+		// runc answers a start before its own init, which does not ignore the signal, has
+		// become the program.
+		eventually(t, "the container runs its program", func() bool {
+			name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", b.pid))
+			return err == nil && string(name) == "sleep\n"
+		})
 		if err := b.kill(15); err != nil { // without a handler, an init ignores it
 			t.Error(err)
 		}
