@@ -3,7 +3,6 @@ package container
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"strconv"
 
@@ -160,7 +159,7 @@ func killedEarly(id string, signal unix.Signal) error {
 // setgroupsDenied reports whether the user namespace of a process keeps its
 // groups: those that an ordinary user has mapped by himself do (user_namespaces(7)).
 func setgroupsDenied(pid int) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/setgroups")
+	text, err := readFileAt(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/setgroups")
 	return err == nil && string(text) == "deny\n"
 }
 

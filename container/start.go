@@ -123,7 +123,12 @@ func (c *Container) plan() (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := host.Probe()
+	var h *host.Host
+	if c.opened != nil {
+		h, err = host.ProbeBeside(c.opened.Host())
+	} else {
+		h, err = host.Probe()
+	}
 	if err != nil {
 		return nil, err
 	}

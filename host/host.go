@@ -37,6 +37,12 @@ func Probe() (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup hierarchies: %w", err)
 	}
+	return ProbeBeside(groups)
+}
+
+// ProbeBeside is Probe where the hierarchies have been found already, which is the
+// larger part of it.
+func ProbeBeside(groups *cgroup.Host) (*Host, error) {
 	h := &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: inUserNS(), Cgroups: groups, Layout: groups.Layout(),
 		Landlock: landlockABI(), NoMountSetattr: !hasMountSetattr()}
 	if h.UID != 0 {
