@@ -96,6 +96,10 @@ func (c *compiler) pivot() {
 			c.setPropagation(".", unix.MS_SLAVE|unix.MS_REC)
 		}
 		c.Call(unix.SYS_UMOUNT2, here, program.Int(unix.MNT_DETACH))
+		if c.p.Root.Discard {
+			// That was what layers has put on top of the old root.
+			c.Call(unix.SYS_UMOUNT2, here, program.Int(unix.MNT_DETACH))
+		}
 	}
 	c.Call(unix.SYS_CHDIR, c.CString("/").Arg())
 	if c.p.Namespace("mount") != nil && c.p.Root.Propagation != unix.MS_SLAVE|unix.MS_REC {

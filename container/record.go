@@ -29,6 +29,8 @@ type Record struct {
 	NoPivot bool
 	// Rdt are the resctrl folders that were made for it, to be removed.
 	Rdt []string
+	// Ended is how the first process ended, where somebody who knew has said so.
+	Ended *unix.WaitStatus
 }
 
 // CgroupRecord says what the container has of the cgroup hierarchies.
@@ -73,6 +75,9 @@ func (r *Record) encode() []byte {
 	w.Key("systemd").Bool(r.Systemd)
 	w.Key("noPivot").Bool(r.NoPivot)
 	w.Key("rdt").Strings(r.Rdt)
+	if r.Ended != nil {
+		w.Key("ended").Uint(uint64(*r.Ended))
+	}
 	w.End()
 	return w.Bytes()
 }
@@ -119,6 +124,9 @@ func decodeRecord(data []byte) (*Record, error) {
 			r.NoPivot = d.Bool()
 		case "rdt":
 			r.Rdt = d.Strings()
+		case "ended":
+			status := unix.WaitStatus(d.Uint(32))
+			r.Ended = &status
 		}
 	}
 	if err := d.Close(); err != nil {

@@ -62,7 +62,7 @@ func (p *program) box(o *boxOptions, args []string) error {
 	if status.Signaled() {
 		report.Signal = unix.SignalName(status.Signal())
 	}
-	if err := p.reportBox(o, created, &report); err != nil {
+	if err := p.reportBox(o, created, &report, status); err != nil {
 		return fail(err)
 	}
 	if code != 0 {
@@ -129,7 +129,7 @@ func boxID() (string, error) {
 }
 
 // reportBox tells what the box used, and removes it.
-func (p *program) reportBox(o *boxOptions, created *container.Created, report *box.Report) error {
+func (p *program) reportBox(o *boxOptions, created *container.Created, report *box.Report, status unix.WaitStatus) error {
 	if o.report == "" && terminal.IsTerminal(2) {
 		o.report = "text"
 	}
@@ -143,6 +143,7 @@ func (p *program) reportBox(o *boxOptions, created *container.Created, report *b
 		told = o.tell(report)
 	}
 	if o.keep {
+		told = errors.Join(told, created.NoteEnd(status))
 		fmt.Fprintf(os.Stderr, "berth box: kept as %s; berth delete %s removes it\n", created.ID, created.ID)
 		return told
 	}

@@ -50,13 +50,18 @@ func (p *program) cgroupTop() *cli.Command {
 			return err
 		}
 		debug.SetGCPercent(100) // this may last
-		return o.run(tools, target)
+		return o.run(tools.NewMeter(target, o.depth), tools.Ranking(o.order, runtime.NumCPU()))
 	}
 	return c
 }
 
 func (o *topOptions) define(f *cli.Flags) {
 	o.targets.define(f)
+	o.defineView(f)
+	depthFlag(f, &o.depth)
+}
+
+func (o *topOptions) defineView(f *cli.Flags) {
 	for _, order := range []cgrouptool.Order{cgrouptool.ByCPU, cgrouptool.ByMemory, cgrouptool.ByIO, cgrouptool.ByTasks, cgrouptool.ByPath} {
 		f.Func("by-"+order.String(), string(byte(order)), "", "sort by "+order.String(), func(string) error {
 			o.order = order
@@ -79,14 +84,11 @@ func (o *topOptions) define(f *cli.Flags) {
 		o.times = n
 		return nil
 	})
-	depthFlag(f, &o.depth)
 	f.Bool(&o.batch, "batch", "b", "plain lines, also on a terminal")
 	f.Bool(&o.json, "json", "", "write a line of JSON for each round")
 }
 
-func (o *topOptions) run(tools *cgrouptool.Tools, target cgrouptool.Target) error {
-	meter := tools.NewMeter(target, o.depth)
-	ranking := tools.Ranking(o.order, runtime.NumCPU())
+func (o *topOptions) run(meter *cgrouptool.Meter, ranking cgrouptool.Ranking) error {
 	style := cgrouptool.StyleFor(os.Stdout, os.Getenv)
 	if !o.batch && !o.json && terminal.IsTerminal(0) && terminal.IsTerminal(1) {
 		live := cgrouptool.Live{Meter: meter, Ranking: ranking, Style: style, Every: o.every, Times: max(o.times, 0)}

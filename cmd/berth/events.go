@@ -4,19 +4,26 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 func (p *program) eventsCommand() *cli.Command {
 	var once bool
+	// Clients read the lines from a pipe.
+	asJSON := !terminal.IsTerminal(1)
 	interval := 5 * time.Second
 	c := &cli.Command{
 		Name: "events", Args: "ID", Least: 1, Most: 1,
 		Summary: "Tell as JSON lines when a container runs out of memory, and how its counters stand.",
-		Help:    "It ends when the container's first process has ended.",
+		Help:    "On a terminal the lines are for people. It ends when the container's first process has ended.",
 		Run: func(args []string) error {
 			c, err := p.load(args[0])
 			if err != nil {
@@ -24,7 +31,11 @@ func (p *program) eventsCommand() *cli.Command {
 			}
 			defer c.Close()
 			print := func(e *container.Event) error {
-				_, err := os.Stdout.Write(e.JSON())
+				text := e.JSON()
+				if !asJSON {
+					text = eventText(e, time.Now())
+				}
+				_, err := os.Stdout.Write(text)
 				return err
 			}
 			if once {
@@ -38,6 +49,7 @@ func (p *program) eventsCommand() *cli.Command {
 			return c.Events(interval, print)
 		},
 	}
+	c.Flags.Bool(&asJSON, "json", "", "JSON also on a terminal; --json=false is for people also in a pipe")
 	c.Flags.Bool(&once, "stats", "", "tell the counters once and return")
 	c.Flags.Func("interval", "", "TIME", "time between the counters, as 5s (the default)", func(text string) error {
 		d, err := time.ParseDuration(text)
@@ -48,4 +60,37 @@ func (p *program) eventsCommand() *cli.Command {
 		return nil
 	})
 	return c
+}
+
+// eventText is an event in a line for people.
+func eventText(e *container.Event, at time.Time) []byte {
+	line := at.Format("15:04:05") + "  " + e.ID + "  "
+	if e.Stats == nil {
+		return []byte(line + "out of memory\n")
+	}
+	add := func(name, text string) { line += name + " " + text + "  " }
+	if c := e.Stats.CPU; c != nil && c.Usage != nil {
+		add("cpu", time.Duration(*c.Usage).Round(time.Millisecond).String())
+		if c.Throttled != nil && *c.Throttled > 0 {
+			add("held back", time.Duration(*c.Throttled).Round(time.Millisecond).String())
+		}
+	}
+	if m := e.Stats.Memory; m != nil && m.Usage != nil {
+		text := cgrouptool.Size(*m.Usage)
+		if m.Limit != nil && *m.Limit != cgroup.NoLimit {
+			text += " of " + cgrouptool.Size(*m.Limit)
+		}
+		add("memory", text)
+	}
+	if t := e.Stats.Pids; t != nil && t.Usage != nil {
+		text := strconv.FormatUint(*t.Usage, 10)
+		if t.Limit != nil && *t.Limit != cgroup.NoLimit {
+			text += " of " + strconv.FormatUint(*t.Limit, 10)
+		}
+		add("tasks", text)
+	}
+	for _, n := range e.Stats.Interfaces {
+		add(n.Name, cgrouptool.Size(n.RxBytes)+" in, "+cgrouptool.Size(n.TxBytes)+" out")
+	}
+	return []byte(strings.TrimRight(line, " ") + "\n")
 }

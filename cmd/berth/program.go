@@ -79,7 +79,7 @@ func (p *program) command() *cli.Command {
 func (p *program) commands() []*cli.Command {
 	return []*cli.Command{
 		p.boxCommand(), p.runCommand(), p.createCommand(), p.startCommand(), p.execCommand(),
-		p.stateCommand(), p.listCommand(), p.psCommand(), p.killCommand(), p.deleteCommand(), p.gcCommand(),
+		p.stateCommand(), p.inspectCommand(), p.listCommand(), p.topCommand(), p.psCommand(), p.killCommand(), p.deleteCommand(), p.gcCommand(),
 		p.pauseCommand(), p.resumeCommand(), p.updateCommand(), p.eventsCommand(), p.checkpointCommand(), p.restoreCommand(),
 		p.specCommand(), p.explainCommand(), p.seccompCommand(), p.featuresCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.manCommand(),
 		p.cgroupCommand(),

@@ -92,8 +92,11 @@ func (p *program) attend(o *makeOptions, detach, keep bool,
 	}
 	status, err := front.wait(created.Process())
 	front.close()
-	if !keep {
+	switch {
+	case !keep:
 		err = errors.Join(err, created.Delete(true))
+	case err == nil:
+		err = created.NoteEnd(status)
 	}
 	if err != nil {
 		return err

@@ -2,13 +2,19 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/host"
 	"github.com/berth-runtime/berth/internal/cli"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 )
 
 // version is the release; the linker may set it and the commit (-X).
@@ -20,7 +26,13 @@ var (
 func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Summary: "Tell the version, the commit, and the specification that is implemented.",
-		Run: func([]string) error { return p.printVersion() },
+		Help: "And, in words, what this build and this machine have to offer. berth --version tells the first lines only.",
+		Run: func([]string) error {
+			if err := p.printVersion(); err != nil {
+				return err
+			}
+			return printFeatures()
+		},
 	}
 }
 
@@ -48,4 +60,37 @@ func commitID() string {
 		}
 	}
 	return "unknown"
+}
+
+// printFeatures tells on the rest of a screen what there is.
+func printFeatures() error {
+	h, err := host.Probe()
+	if err != nil {
+		return err
+	}
+	f := container.Features(nil)
+	yes := func(ok bool, text, otherwise string) string {
+		if ok {
+			return text
+		}
+		return otherwise
+	}
+	controllers := map[string]bool{}
+	for _, hierarchy := range h.Cgroups.Hierarchies() {
+		for _, name := range hierarchy.Controllers {
+			controllers[name] = true
+		}
+	}
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		return os.NewSyscallError("uname", err)
+	}
+	_, systemd := os.Stat("/run/systemd/system")
+	_, err = fmt.Printf("built for: %s/%s\nspecifications: %s to %s\nnamespaces: %s\nseccomp: %d actions, %d architectures\nkernel: %s\ncgroups: %s, with %s\nsystemd: %s\nLandlock: %s\n",
+		runtime.GOOS, runtime.GOARCH, f.OCIVersionMin, f.OCIVersionMax, strings.Join(f.Linux.Namespaces, " "),
+		len(f.Linux.Seccomp.Actions), len(f.Linux.Seccomp.Archs), unix.ByteSliceToString(uts.Release[:]),
+		h.Cgroups.Mode(), strings.Join(slices.Sorted(maps.Keys(controllers)), " "),
+		yes(systemd == nil, "runs this machine", "does not run this machine"),
+		yes(h.Landlock > 0, fmt.Sprintf("version %d", h.Landlock), "not in this kernel"))
+	return err
 }

@@ -2,6 +2,8 @@ package cgrouptool
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +20,8 @@ type Row struct {
 
 // Meter measures cgroups again and again.
 type Meter struct {
-	tools  *Tools
-	target Target
-	depth  int
+	tools *Tools
+	look  func(visit func(*Node)) error
 
 	last map[string]Usage
 	at   time.Time
@@ -29,20 +30,50 @@ type Meter struct {
 
 // NewMeter measures the cgroups below a target, down to a depth.
 func (t *Tools) NewMeter(target Target, depth int) *Meter {
-	return &Meter{tools: t, target: target, depth: depth, now: time.Now}
+	return &Meter{tools: t, now: time.Now, look: func(visit func(*Node)) error {
+		top, err := t.Tree(target, Looking{Depth: depth})
+		if err == nil {
+			top.visit(visit)
+		}
+		return err
+	}}
+}
+
+// A Named is a cgroup that is shown by a name of its own.
+type Named struct{ Name, Path string }
+
+// NewNamedMeter measures the cgroups that a function lists, each time anew, with
+// those below them down to a depth. One that has gone meanwhile is left out.
+func (t *Tools) NewNamedMeter(list func() ([]Named, error), depth int) *Meter {
+	return &Meter{tools: t, now: time.Now, look: func(visit func(*Node)) error {
+		groups, err := list()
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			top, err := t.Tree(Target{Path: g.Path}, Looking{Depth: depth})
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			top.visit(func(n *Node) {
+				n.Path = g.Name + strings.TrimPrefix(n.Path, g.Path)
+				visit(n)
+			})
+		}
+		return nil
+	}}
 }
 
 // Sample measures all cgroups once.
 func (m *Meter) Sample() ([]Row, error) {
-	top, err := m.tools.Tree(m.target, Looking{Depth: m.depth})
-	if err != nil {
-		return nil, err
-	}
 	at := m.now()
 	elapsed := at.Sub(m.at).Seconds()
 	next := map[string]Usage{}
 	var rows []Row
-	top.visit(func(n *Node) {
+	err := m.look(func(n *Node) {
 		next[n.Path] = n.Usage
 		row := Row{Path: n.Path, Usage: n.Usage}
 		if before, known := m.last[n.Path]; known && elapsed > 0 {
@@ -52,6 +83,9 @@ func (m *Meter) Sample() ([]Row, error) {
 		}
 		rows = append(rows, row)
 	})
+	if err != nil {
+		return nil, err
+	}
 	m.last, m.at = next, at
 	return rows, nil
 }

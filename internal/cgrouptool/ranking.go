@@ -1,6 +1,7 @@
 package cgrouptool
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -8,6 +9,7 @@ import (
 
 // Ranking is what a drawing of rows says above them.
 type Ranking struct {
+	Title      string // of the names; "" for CGROUP
 	By         Order
 	Processors int    // of the machine: bars of CPU are shares of all
 	Memory     uint64 // of the machine: bars of memory without a limit are shares of it
@@ -164,7 +166,7 @@ func (s Style) Rank(rows []Row, k Ranking) string {
 }
 
 func (s Style) head(b *strings.Builder, columns []column, k Ranking, name int) {
-	title := s.fit("CGROUP", name)
+	title := s.fit(cmp.Or(k.Title, "CGROUP"), name)
 	title += strings.Repeat(" ", name-utf8.RuneCountInString(title))
 	if k.By == ByPath {
 		title = s.paint(strong, title)

@@ -111,6 +111,11 @@ func TestBoxIsolates(t *testing.T) {
 		lines[3] != "NoNewPrivs:\t1" || lines[4] != "Seccomp:\t2" {
 		t.Errorf("%q", lines)
 	}
+	// Nothing of the host's mounts is left, not even beyond the root.
+	r = box(b, "--", "/bin/sh", "-c", `awk '$5 == "/"' /proc/self/mountinfo | wc -l; awk '/ - (cgroup|cgroup2|ext4|xfs|btrfs) /' /proc/self/mountinfo | grep -v " $PWD " | wc -l; test /.. -ef / && echo same`).Run().OK(t)
+	if r.Stdout != "1\n0\nsame\n" {
+		t.Errorf("mounts on the root, of the host, and beyond: %q", r.Stdout)
+	}
 	box(b, "--seccomp", "none", "--", "/bin/grep", "-q", "Seccomp:\t0", "/proc/self/status").Run().OK(t)
 }
 

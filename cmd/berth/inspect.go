@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
+)
+
+func (p *program) inspectCommand() *cli.Command {
+	var asJSON bool
+	c := p.simple("inspect", "Tell all of a container: what was done to make it, and what is there now.", func(c *container.Container) error {
+		i, err := c.Inspect()
+		if err != nil {
+			return err
+		}
+		var text []byte
+		if asJSON {
+			w := json.NewWriter(nil, "  ")
+			i.JSON(w)
+			text = append(w.Bytes(), '\n')
+		} else {
+			text = inspectionText(i)
+		}
+		_, err = os.Stdout.Write(text)
+		return err
+	})
+	c.Help = "The limits as the kernel has them, which may be rounded; the mounts and namespaces of the first process; and, of\n" +
+		"one that has stopped, why: its status where it was run with --keep, and whether memory was wanting, by which limit."
+	c.Flags.Bool(&asJSON, "json", "", "as JSON")
+	return c
+}
+
+func inspectionText(i *container.Inspection) []byte {
+	safe := cgrouptool.StyleFor(os.Stdout, os.Getenv).Printable // names in a container may hold anything
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s is %s", i.State.ID, i.State.Status)
+	if i.State.Pid != 0 {
+		fmt.Fprintf(&b, ", process %d", i.State.Pid)
+	}
+	fmt.Fprintf(&b, ", made %s\n", i.State.Created.Local().Format("2006-01-02 15:04:05"))
+	if end := i.End(); end != "" {
+		fmt.Fprintf(&b, "It ended: %s\n", end)
+	} else if i.OOMKills > 0 {
+		fmt.Fprintf(&b, "%d of its processes were killed for want of memory\n", i.OOMKills)
+	}
+	if len(i.Limits) > 0 {
+		fmt.Fprint(&b, "\nLimits now\n")
+	}
+	for _, l := range i.Limits {
+		fmt.Fprintf(&b, "  %s: %s", l.File, safe(l.Now))
+		if l.Now != l.Set {
+			fmt.Fprintf(&b, " (set to %s)", l.Set)
+		}
+		fmt.Fprintf(&b, "  # %s\n", l.Pointer)
+	}
+	if len(i.Namespaces) > 0 {
+		fmt.Fprint(&b, "\nNamespaces now\n")
+	}
+	for _, n := range i.Namespaces {
+		fmt.Fprintf(&b, "  %s", n.ID)
+		if n.Shared {
+			fmt.Fprint(&b, ", shared with the host's")
+		}
+		fmt.Fprintln(&b)
+	}
+	if len(i.Mounts) > 0 {
+		fmt.Fprint(&b, "\nMounts now\n")
+	}
+	for _, m := range i.Mounts {
+		fmt.Fprintf(&b, "  %s %s %s\n", safe(m.Point), m.Type, m.Options)
+	}
+	b.WriteByte('\n')
+	b.Write(i.Plan.Text())
+	return b.Bytes()
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/internal/cli"
+)
+
+func (p *program) topCommand() *cli.Command {
+	o := &topOptions{order: cgrouptool.ByCPU, every: time.Second, times: -1}
+	var tree bool
+	c := &cli.Command{
+		Name: "top", Args: "[ID...]", Most: -1,
+		Summary: "Show what the containers use, live.",
+		Help: "All of the state folder, or those that are named; * and ? stand for parts of a name. %CPU is of one processor.\n" +
+			"Bars are shares of all processors, and of the limit of memory. P.CPU, P.MEM and P.IO are pressure: how much of the\n" +
+			"last ten seconds some task waited, in percent. Keys: c, m, i, t, p sort, + and - change the interval, space\n" +
+			"measures, q ends. Where the output is no terminal, one round of plain lines is written, or -n of them.",
+		Examples: []string{"berth top -m", "berth top -n 1 --json 'web-*'", "berth top --tree"},
+	}
+	o.defineView(&c.Flags)
+	c.Flags.Bool(&tree, "tree", "", "the cgroups inside of each container as well")
+	c.Run = func(args []string) error {
+		for _, pattern := range args {
+			if _, err := path.Match(pattern, ""); err != nil {
+				return fmt.Errorf("%q: %w", pattern, err)
+			}
+		}
+		r, err := p.runtime()
+		if err != nil {
+			return err
+		}
+		tools, err := p.cgroupTools(false)
+		if err != nil {
+			return err
+		}
+		debug.SetGCPercent(100) // this may last
+		depth := 0
+		if tree {
+			depth = -1
+		}
+		ranking := tools.Ranking(o.order, runtime.NumCPU())
+		ranking.Title = "CONTAINER"
+		return o.run(tools.NewNamedMeter(func() ([]cgrouptool.Named, error) { return p.groups(r, args) }, depth), ranking)
+	}
+	return c
+}
+
+// groups are the cgroups of the containers that are meant.
+func (p *program) groups(r *container.Runtime, patterns []string) ([]cgrouptool.Named, error) {
+	ids, err := r.List()
+	if err != nil {
+		return nil, err
+	}
+	var list []cgrouptool.Named
+	for _, id := range ids {
+		if len(patterns) > 0 && !slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := path.Match(pattern, id); return ok }) {
+			continue
+		}
+		c, err := r.Load(id)
+		if err != nil {
+			if !errors.Is(err, container.ErrNotExist) {
+				p.log.Debug(err.Error()) // half made, or half removed
+			}
+			continue
+		}
+		if c.Cgroup.Path != "" {
+			list = append(list, cgrouptool.Named{Name: id, Path: c.Cgroup.Path})
+		}
+		c.Close()
+	}
+	return list, nil
+}
