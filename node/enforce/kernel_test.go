@@ -18,6 +18,7 @@ import (
 	"github.com/berth-runtime/berth/node/machine"
 	"github.com/berth-runtime/berth/node/plan"
 	"github.com/berth-runtime/berth/node/record"
+	"golang.org/x/sys/unix"
 )
 
 // TestMain lets this program be a process that uses memory or a processor.
@@ -233,10 +234,21 @@ func TestMemoryHog(t *testing.T) {
 // Two that want a whole processor get it as the reservations say, and neither more.
 func TestProcessorHogs(t *testing.T) {
 	n := onThisMachine(t)
+	if _, err := exec.LookPath("taskset"); err != nil {
+		t.Skip(err)
+	}
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	one := 0
+	for !allowed.IsSet(one) {
+		one++
+	}
 	n.apply("kube-reserved: {cpu: 25%}\nkube-reserved-enforce: cpu\npods-enforce: cpu\n")
 	for _, group := range []string{"/kube", "/work"} {
 		// On one processor, so that they are in each other's way.
-		n.run(n.top+group, "processor", "taskset", "-c", "0")
+		n.run(n.top+group, "processor", "taskset", "-c", strconv.Itoa(one))
 	}
 	used := func(group string) uint64 {
 		g, err := n.m.Cgroups.Open(n.top + group)

@@ -22,14 +22,12 @@ type Use struct {
 	CPU    uint64 `json:"cpuNanoseconds"` // since the cgroup was made
 	Memory int64  `json:"memoryBytes"`    // the working set: without files that the kernel gives up first
 	PIDs   int64  `json:"pids"`
-	Huge   int64  `json:"hugePagesBytes"`
 }
 
 func (u *Use) add(o Use) {
 	u.CPU += o.CPU
 	u.Memory += o.Memory
 	u.PIDs += o.PIDs
-	u.Huge += o.Huge
 }
 
 // Level is the workloads of a QoS level, or all of a node without levels.
@@ -93,10 +91,11 @@ func Measure(m *machine.Machine, p *plan.Plan) *Report {
 type walker struct {
 	m       *machine.Machine
 	systemd bool
+	only    cgroup.Option
 }
 
 func levels(m *machine.Machine, p *plan.Plan, top plan.Place) []Level {
-	w := walker{m, p.Driver == config.Systemd}
+	w := walker{m, p.Driver == config.Systemd, counted(m)}
 	lower := p.Slices()
 	if len(lower) == 0 {
 		all := Level{Name: "workloads"}
@@ -141,7 +140,7 @@ func (w walker) below(at string, depth int, level *Level) {
 			w.below(p, depth+1, level)
 			continue
 		}
-		g, err := w.m.Cgroups.Open(p)
+		g, err := w.m.Cgroups.Open(p, w.only)
 		if err != nil {
 			continue
 		}
@@ -154,7 +153,7 @@ func (w walker) below(at string, depth int, level *Level) {
 }
 
 func (w walker) children(at string) []string {
-	g, err := w.m.Cgroups.Open(at)
+	g, err := w.m.Cgroups.Open(at, w.only)
 	if err != nil {
 		return nil
 	}
@@ -167,7 +166,7 @@ func (w walker) children(at string) []string {
 }
 
 func of(m *machine.Machine, at string) (Use, bool) {
-	g, err := m.Cgroups.Open(at)
+	g, err := m.Cgroups.Open(at, counted(m))
 	if err != nil {
 		return Use{}, false
 	}
@@ -184,14 +183,8 @@ func read(g *cgroup.Group) Use {
 	} else {
 		u.CPU = uint64(keyed(g, "cpu.stat", "usage_usec")) * 1000
 	}
-	inactive := keyed(g, "memory.stat", "total_inactive_file")
-	if inactive == 0 {
-		inactive = keyed(g, "memory.stat", "inactive_file")
-	}
-	u.Memory = max(u.Memory-inactive, 0)
-	for _, size := range []string{"2MB", "1GB"} {
-		u.Huge += number(g, "hugetlb."+size+".current", "hugetlb."+size+".usage_in_bytes")
-	}
+	// On version 1 the total is that of the cgroups below, too.
+	u.Memory = max(u.Memory-keyed(g, "memory.stat", "total_inactive_file", "inactive_file"), 0)
 	return u
 }
 
@@ -208,17 +201,41 @@ func number(g *cgroup.Group, files ...string) int64 {
 	return 0
 }
 
-// keyed reads one value of a file of "key value" lines.
-func keyed(g *cgroup.Group, file, key string) int64 {
+// keyed reads one value of a file of "key value" lines: that of the first key which
+// is there.
+func keyed(g *cgroup.Group, file string, keys ...string) int64 {
 	text, err := g.ReadFile(file)
 	if err != nil {
 		return 0
 	}
+	values := make([]int64, len(keys))
+	best := len(keys)
 	for line := range strings.Lines(text) {
-		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == key {
-			n, _ := strconv.ParseInt(value, 10, 64)
-			return n
+		name, value, _ := strings.Cut(line, " ")
+		for i, key := range keys[:best] {
+			if name == key {
+				values[i], _ = strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+				best = i
+			}
 		}
 	}
-	return 0
+	if best == len(keys) {
+		return 0
+	}
+	return values[best]
+}
+
+// counted names the hierarchies that have what is read: there may be a dozen, and
+// each that is opened costs for each container.
+func counted(m *machine.Machine) cgroup.Option {
+	var names []string
+	for _, c := range []string{"memory", "pids", "cpuacct", "cpu"} {
+		if m.Cgroups.Controller(c) != nil {
+			names = append(names, c)
+		}
+	}
+	if m.Cgroups.Unified() != nil {
+		names = append(names, "unified")
+	}
+	return cgroup.Only(names...)
 }
