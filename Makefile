@@ -33,10 +33,11 @@ test-vm-all: ## the same in every guest: v2, hybrid and legacy
 	test/guests/test --all
 
 .PHONY: soak
-soak: ## the long versions of the shim's tests: 200 containers at once, 2,000 rounds, 300 kills
+soak: ## the long versions: of the shim's tests 200 containers at once, 2,000 rounds, 300 kills; 10,000 rounds of the engine
 	@scripts/install-for tests
 	test/containerd2/build
 	BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestManyAtOnce|TestNoGrowth|TestShimIsKilled' ./shim/integration
+	BERTH_ROUNDS=$${ROUNDS:-10000} go test -count=1 -v -timeout 5h -run '^TestSoak$$' ./test/reliability
 
 .PHONY: demo-node
 demo-node: ## show berth-node in a guest: a node before, during and after
@@ -49,6 +50,24 @@ lint: ## gofmt, vet, staticcheck, govulncheck
 .PHONY: docs
 docs: build ## make the generated pages anew
 	scripts/docs
+
+.PHONY: stress
+stress: ## start 500 containers at once, use and remove them, and print the numbers (STRESS=N for others)
+	@scripts/install-for tests
+	BERTH_STRESS=$${STRESS:-500} go test ./test/reliability -run '^TestStress$$' -count=1 -v -timeout 60m
+
+.PHONY: reliability
+reliability: ## run the tests of faults, attacks and load, and make docs/reliability.md of what they report
+	@scripts/install-for tests
+	scripts/reliability
+
+.PHONY: sbom
+sbom: build ## write the software bill of materials of all programs to dist/
+	scripts/sbom dist
+
+.PHONY: reproducible
+reproducible: ## build all programs twice, in different folders, and compare them
+	scripts/check-reproducible
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (default 10m)

@@ -34,7 +34,7 @@ func (c *Container) gateAddress() unix.Sockaddr {
 // is there, and nothing but our init has been executed.
 func (c *Container) atGate() bool {
 	var st unix.Stat_t
-	if unix.Fstatat(c.dir, gateFile, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	if unix.Fstatat(c.dir, gateFile, &st, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT {
 		return false
 	}
 	return isInit(c.Pid)
@@ -44,9 +44,12 @@ func (c *Container) atGate() bool {
 // container's program.
 func isInit(pid int) bool {
 	program, err := executable(pid)
+	if err == unix.ENOENT || err == unix.ESRCH {
+		return false
+	}
 	// A rootless runtime may not look at a process that is not dumpable, which is
 	// what our init is until it executes the program.
-	return err == unix.EACCES || program == "/memfd:berth-init (deleted)"
+	return err != nil || program == "/memfd:berth-init (deleted)"
 }
 
 // executable tells what a process executes; one on its way out has no program any

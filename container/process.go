@@ -3,6 +3,7 @@ package container
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -56,13 +57,26 @@ func parseStat(text []byte) (stat, error) {
 	return stat{State: fields[state][0], StartTime: start}, nil
 }
 
-// alive reports whether the container's first process is there and no zombie.
+// alive reports whether the container's first process is there and no zombie. One
+// that can't be looked at counts as there: to take a running container for a
+// stopped one does the greater harm.
 func (r *Record) alive() bool {
+	alive, err := r.lookAt()
+	return alive || err != nil
+}
+
+func (r *Record) lookAt() (alive bool, err error) {
 	if r.Pid <= 0 {
-		return false
+		return false, nil
 	}
 	s, err := statOf(r.Pid)
-	return err == nil && s.StartTime == r.StartTime && s.State != 'Z' && s.State != 'X'
+	if err == errGone {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("container %s: look at its process %d: %w", r.ID, r.Pid, err)
+	}
+	return s.StartTime == r.StartTime && s.State != 'Z' && s.State != 'X', nil
 }
 
 // pidfd opens the first process. It is the very process of the record: the
@@ -76,11 +90,15 @@ func (r *Record) pidfd() (int, error) {
 		if err == unix.ESRCH {
 			return -1, ErrNotRunning
 		}
-		return -1, err
+		return -1, fmt.Errorf("container %s: open its process %d: %w", r.ID, r.Pid, err)
 	}
-	if !r.alive() {
+	alive, err := r.lookAt()
+	if err == nil && !alive {
+		err = ErrNotRunning
+	}
+	if err != nil {
 		unix.Close(fd)
-		return -1, ErrNotRunning
+		return -1, err
 	}
 	return fd, nil
 }

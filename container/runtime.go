@@ -216,7 +216,7 @@ func (r *Runtime) LoadForDelete(id string) (*Container, error) {
 func (c *Container) reload() error {
 	data, err := readFileAt(c.dir, recordFile)
 	if err != nil {
-		return err
+		return fmt.Errorf("container %s: read its %s: %w", c.ID, recordFile, err)
 	}
 	record, err := decodeRecord(data)
 	if err != nil {

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"strings"
 
 	"github.com/berth-runtime/berth/program"
@@ -112,6 +114,12 @@ func endsItself(nr uint64) bool { return nr == unix.SYS_EXIT_GROUP || nr == unix
 func pathOf(tid int, nr uint64, regs *unix.PtraceRegs) string {
 	at := regs.Rsi
 	switch nr {
+	case unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_FSTAT, unix.SYS_FCNTL, unix.SYS_GETDENTS64, unix.SYS_FLOCK:
+		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", tid, int32(regs.Rdi)))
+		if nr == unix.SYS_FLOCK && regs.Rsi&unix.LOCK_UN != 0 {
+			target += " unlock"
+		}
+		return target
 	case unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_NEWFSTATAT, unix.SYS_READLINKAT, unix.SYS_MKNODAT,
 		unix.SYS_FCHMODAT, unix.SYS_FACCESSAT2, unix.SYS_FACCESSAT, unix.SYS_OPEN_TREE, unix.SYS_RENAMEAT, unix.SYS_UTIMENSAT, unix.SYS_STATX,
 		unix.SYS_FCHOWNAT, unix.SYS_MOUNT, unix.SYS_WRITE:

@@ -124,7 +124,7 @@ func (t *tracer) follow() (result unix.WaitStatus, err error) {
 func (t *tracer) stopped(tid int, status unix.WaitStatus) {
 	th := t.threads[tid]
 	if th == nil {
-		// A child may stop before its parent's event has come. Its process is known when that does.
+		// A child may make its first stop before its parent's event has come.
 		th = &thread{}
 		t.threads[tid] = th
 	}
@@ -143,6 +143,9 @@ func (t *tracer) stopped(tid int, status unix.WaitStatus) {
 	case stop == unix.SIGSTOP:
 		// The first stop of who is traced from birth: nobody here is sent one by others.
 		th.born = true
+		if th.process == nil {
+			return // it is held until its parent's event says which process it is
+		}
 	default:
 		signal = int(stop)
 	}
@@ -165,6 +168,9 @@ func (t *tracer) event(tid int, th *thread, cause int) bool {
 		child.process = th.process
 		if cause != unix.PTRACE_EVENT_CLONE {
 			child.process = t.newProcess(int(message))
+		}
+		if child.born {
+			_ = unix.PtraceSyscall(int(message), 0)
 		}
 	case unix.PTRACE_EVENT_EXEC:
 		// All other threads are gone, and this one has the leader's id.
@@ -262,6 +268,11 @@ func (t *tracer) letGo() {
 func (t *tracer) ask(tid int, th *thread) {
 	if !th.born {
 		return // its first stop is still to come
+	}
+	if th.process == nil { // it is held at its birth
+		_ = unix.PtraceDetach(tid)
+		delete(t.threads, tid)
+		return
 	}
 	th.let = true
 	if unix.Tgkill(group(tid), tid, unix.SIGSTOP) != nil {

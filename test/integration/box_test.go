@@ -282,4 +282,3 @@ func TestBoxRefusesLimitsThatItCannotSet(t *testing.T) {
 		t.Errorf("%d: %q", r.Code, r.Stderr)
 	}
 }
-

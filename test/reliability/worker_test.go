@@ -64,7 +64,7 @@ func inParallel[T any](t *testing.T, work []T, start func() *worker, do func(w *
 		go func() {
 			defer group.Done() // also where the test is ended by runtime.Goexit
 			for j := i; j < len(work); j += workers {
-				if t.Failed() && j > 20*workers {
+				if t.Failed() && j > 200*workers {
 					return // the first failures tell enough
 				}
 				do(w, work[j])
