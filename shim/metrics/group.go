@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/wire"
@@ -62,6 +64,11 @@ func (g *Group) Stats() (typeURL string, message []byte, err error) {
 	}
 	if err != nil {
 		return "", nil, err
+	}
+	// Systemd removes a unit's cgroup as soon as it is empty, in the middle of the
+	// reading, too: what is missing then is not zero.
+	if dir := g.group.Directory("memory"); dir != "" && unix.Access(dir, unix.F_OK) == unix.ENOENT {
+		return "", nil, engine.ErrNoStats
 	}
 	if g.host.Mode() == cgroup.Unified {
 		return wire.MetricsV2URL, wire.Marshal(v2(s)), nil

@@ -40,7 +40,7 @@ func (n *node) nothingLeft(id string) {
 	if strings.Contains(string(mounts), " "+filepath.Join(n.dir, "bundles", id, "rootfs")+" ") {
 		n.t.Errorf("the root file system of %s is mounted", id)
 	}
-	for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+	for _, pattern := range hierarchies() {
 		groups, _ := filepath.Glob(filepath.Join(pattern+n.cgroup, id))
 		for _, group := range groups {
 			n.t.Errorf("cgroup %s is left", group)

@@ -45,7 +45,7 @@ func TestGroupingByOwnOptions(t *testing.T) {
 func TestShimCgroup(t *testing.T) {
 	n := newNode(t)
 	var made []string
-	for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+	for _, pattern := range hierarchies() {
 		tops, _ := filepath.Glob(pattern + "/cgroup.procs")
 		for _, procs := range tops {
 			dir := filepath.Join(filepath.Dir(procs), n.cgroup, "shim")

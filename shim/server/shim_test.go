@@ -494,7 +494,7 @@ func (n *node) end() {
 			unix.Unmount(f[4], unix.MNT_DETACH)
 		}
 	}
-	for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+	for _, pattern := range hierarchies() {
 		tops, _ := filepath.Glob(pattern + n.cgroup)
 		for _, top := range tops {
 			inside, _ := filepath.Glob(top + "/*/cgroup.procs")
@@ -629,4 +629,12 @@ func (s *shim) kill9() {
 	s.n.t.Helper()
 	s.n.must(unix.Kill(s.pid, unix.SIGKILL))
 	s.gone()
+}
+
+// hierarchies are patterns of the cgroup hierarchies' roots.
+func hierarchies() []string {
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		return []string{"/sys/fs/cgroup"}
+	}
+	return []string{"/sys/fs/cgroup/*"}
 }

@@ -43,9 +43,9 @@ func TestSystemdCgroup(t *testing.T) {
 	n.must(os.WriteFile(d.dir+"/config.json", []byte(strings.Replace(string(text), n.cgroup+"/d", "system.slice:"+name+":d", 1)), 0o600))
 	n.must(d.create())
 	n.must(d.begin(""))
-	b.shutdown()
 	b.kill9()
 	n.cleanUp(d)
+	n.cleanUp(b) // whose bundle knows of the socket
 	if _, err := os.Stat("/sys/fs/cgroup/system.slice/" + name + "-d.scope"); err == nil {
 		t.Error("the unit of a killed shim's container is left")
 	}

@@ -184,6 +184,7 @@ func (c *container) watch(pid int) {
 		defer c.mu.Unlock()
 		if c.init.state != stopped {
 			c.oomRisen(kills)
+			c.keepStats() // as long as there is a cgroup to read
 		}
 	})
 	if err != nil {

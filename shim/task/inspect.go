@@ -139,6 +139,11 @@ func (s *Service) stats(_ context.Context, r *wire.StatsRequest) (wire.Message, 
 func (c *container) readStats() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.keepStats()
+}
+
+// keepStats is readStats with the lock held.
+func (c *container) keepStats() error {
 	if c.cgroup == nil {
 		return engine.ErrNoStats
 	}
