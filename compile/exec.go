@@ -18,6 +18,10 @@ func Exec(p *plan.Plan, process *plan.Process, f *Facts) (*program.Program, erro
 	c.begin(process.PreserveFDs)
 	c.joinCgroups()
 	c.namespaces()
+	if process.OOMScoreAdj != nil {
+		c.Because(process.At+"/oomScoreAdj", "set the score for the out-of-memory killer")
+		c.ask(OOMScore)
+	}
 	if p.Namespace(specs.UserNamespace) != nil {
 		container.Namespaces = []plan.Namespace{{Type: specs.UserNamespace}}
 		c.becomeRoot()

@@ -144,6 +144,9 @@ const (
 	// MountFlags: the descriptor is a mount whose attributes are to be changed as
 	// Value says (ParseMountChange). The answer is preceded by a list of RemountStep.
 	MountFlags
+	// OOMScore: the score of an added process is to be set, which takes the rights of
+	// the runtime where it is lowered.
+	OOMScore
 )
 
 // askMagic begins each record of an Ask, so that it can't be taken for a failure.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/compile"
@@ -49,6 +50,8 @@ type execer struct {
 	process plan.Process
 	spawn   launch.Spawn
 	child   *launch.Child
+	// subgroups are those that stand for the container's own in some hierarchies.
+	subgroups []*cgroup.Group
 }
 
 // Exec adds a process to the container. When it returns, the process's program
@@ -118,6 +121,11 @@ func (e *execer) run() (*launch.Child, error) {
 	if group != nil {
 		defer group.Close()
 	}
+	defer func() {
+		for _, g := range e.subgroups {
+			g.Close()
+		}
+	}()
 	child, err := e.start()
 	if errors.Is(err, unix.EBUSY) && group != nil && len(e.o.Cgroups) == 0 {
 		child, err = e.startBesideFirst(group.Host())
@@ -185,6 +193,11 @@ func (e *execer) enterGroup() (*cgroup.Group, error) {
 	if err != nil || g == nil {
 		return nil, err
 	}
+	for _, sub := range e.o.Cgroups {
+		if clean := path.Clean(sub); clean == ".." || strings.HasPrefix(clean, "../") {
+			return nil, fmt.Errorf("--cgroup %s: it leads out of the container's cgroup", sub)
+		}
+	}
 	if sub, ok := e.o.Cgroups[""]; ok || e.Cgroup.Payload != "" || e.o.IgnorePaused {
 		options := []cgroup.Option{cgroup.Force()}
 		if e.o.IgnorePaused {
@@ -196,11 +209,48 @@ func (e *execer) enterGroup() (*cgroup.Group, error) {
 		}
 		g = inner
 	}
-	if err := (&group{g}).enter(&e.spawn); err != nil {
+	err = (&group{g}).enter(&e.spawn)
+	if err == nil {
+		err = e.enterSubgroups(g)
+	}
+	if err != nil {
 		g.Close()
 		return nil, err
 	}
 	return g, nil
+}
+
+// enterSubgroups puts a sub-cgroup in the place of the container's own for each
+// controller that one is named for, with those that share its hierarchy.
+func (e *execer) enterSubgroups(g *cgroup.Group) error {
+	for controller, sub := range e.o.Cgroups {
+		if controller == "" {
+			continue
+		}
+		own := g.Directory(controller)
+		if own == "" {
+			return fmt.Errorf("--cgroup %s:%s: the container has no cgroup for %s", controller, sub, controller)
+		}
+		inner, err := g.Host().Open(path.Join(e.Cgroup.Path, e.Cgroup.Payload, sub), cgroup.Force(), cgroup.Only(controller))
+		if err != nil {
+			return fmt.Errorf("--cgroup %s:%s: %w", controller, sub, err)
+		}
+		e.subgroups = append(e.subgroups, inner)
+		fd, err := inner.CloneFD()
+		if err != nil {
+			return fmt.Errorf("--cgroup %s:%s: %w", controller, sub, err)
+		}
+		if fd >= 0 {
+			e.spawn.Cgroup = fd
+			continue
+		}
+		for i, file := range e.spawn.Facts.Tasks {
+			if file == own+"/tasks" {
+				e.spawn.Facts.Tasks[i] = inner.Directory(controller) + "/tasks"
+			}
+		}
+	}
+	return nil
 }
 
 func (e *execer) serve(ask compile.Record, fd int) error {
@@ -210,6 +260,8 @@ func (e *execer) serve(ask compile.Record, fd int) error {
 	switch ask.Kind {
 	case compile.Console:
 		return e.o.deliverConsole(fd)
+	case compile.OOMScore:
+		return e.adjustOOM(e.child.Pid, e.process.OOMScoreAdj, e.process.At)
 	case compile.Limits:
 		return setLimit(e.child.Pid, &e.process, int(ask.Value))
 	case compile.Listener:
