@@ -2,6 +2,7 @@ package enforce
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -198,4 +199,34 @@ func setNow(t *testing.T, m *fake.Machine, unit, property string, value uint64) 
 		t.Fatal(err)
 	}
 	m.Systemd.Calls = nil
+}
+
+// A limit that version 1 refuses leaves the one of before, and that is the one of an
+// earlier plan where there was one.
+func TestRefusedLimit(t *testing.T) {
+	const file = "/sys/fs/cgroup/memory/system.slice/memory.limit_in_bytes"
+	for _, earlier := range []string{"", "system-reserved: {memory: 4Gi}\nsystem-reserved-enforce: true\n"} {
+		m := machineWith(t, "legacy")
+		start := m.Snapshot()
+		if earlier != "" {
+			attempt(t, m, 0, apply(t, m, earlier))
+		}
+		m.Write("/sys/fs/cgroup/memory/system.slice/memory.usage_in_bytes", "2147483648\n")
+		before := m.Snapshot()
+		attempt(t, m, 0, func(e *Engine) error {
+			err := apply(t, m, "system-reserved: {memory: 1Gi}\nsystem-reserved-enforce: true\nreclaim-deadline: 100ms\n")(e)
+			var stuck *StuckError
+			if !errors.As(err, &stuck) || stuck.Used != 2<<30 || !strings.Contains(err.Error(), "node.yaml:1: system-reserved.memory") {
+				t.Errorf("%v", err)
+			}
+			return nil
+		})
+		same(t, "a refused limit after "+earlier, before, m.Snapshot())
+		if got := m.Read(file); earlier != "" && got != "4294967296" {
+			t.Errorf("the limit is %s", got)
+		}
+		m.Write("/sys/fs/cgroup/memory/system.slice/memory.usage_in_bytes", "0\n")
+		attempt(t, m, 0, undo)
+		same(t, "undo", start, m.Snapshot())
+	}
 }

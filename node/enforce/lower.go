@@ -160,12 +160,25 @@ func (e *Engine) lowerV1(ctx context.Context, s plan.Step, limit int64, set func
 		return nil
 	}
 	stuck := &StuckError{Group: s.Group, Limit: limit, Used: e.used(s.Group), Pressure: e.pressure(s.Group), Why: "reclaim-deadline is over"}
-	if c := e.Record.Find(s.ID()); c != nil {
+	if s.Kind == plan.SetProperty {
 		// systemd has it in mind even where the kernel refused it.
-		back := context.WithoutCancel(ctx)
-		return errors.Join(stuck, e.undo(back, func(other *record.Change) bool { return other.ID() == c.ID() }))
+		return errors.Join(stuck, e.takeBack(context.WithoutCancel(ctx), s))
 	}
 	return stuck
+}
+
+// takeBack gives a property the value that it had before this step, which may be
+// one that an earlier plan set.
+func (e *Engine) takeBack(ctx context.Context, s plan.Step) error {
+	c := e.Record.Find(s.ID())
+	if c == nil || c.Before == s.Now {
+		return e.undo(ctx, func(other *record.Change) bool { return other.ID() == s.ID() })
+	}
+	value, err := propertyValue(s.Now)
+	if err != nil {
+		return err
+	}
+	return e.Machine.Units.Set(ctx, s.Target, lasting(c.Persistent), []ledger.Property{{Name: s.Name, Value: value}})
 }
 
 // fits refuses to give back a limit of memory that is below what is used now: it

@@ -144,18 +144,14 @@ func (e *Engine) dropIn(unit, property string, persistent bool) (*record.DropIn,
 // at once, and then takes away the drop-in that both calls made, so that nothing of
 // us is left. systemd is told of that by a reload, once for all.
 func (e *Engine) revertProperty(ctx context.Context, c *record.Change) error {
-	value := uint64(math.MaxUint64)
-	if c.Before != "infinity" && c.Before != "" {
-		n, err := strconv.ParseUint(c.Before, 10, 64)
-		if err != nil {
-			return fmt.Errorf("the record has %q for it", c.Before)
-		}
-		value = n
+	value, err := propertyValue(c.Before)
+	if err != nil {
+		return err
 	}
 	if err := e.fits(c); err != nil {
 		return err
 	}
-	err := e.Machine.Units.Set(ctx, c.Target, lasting(c.Persistent), []ledger.Property{{Name: c.Name, Value: value}})
+	err = e.Machine.Units.Set(ctx, c.Target, lasting(c.Persistent), []ledger.Property{{Name: c.Name, Value: value}})
 	if err != nil {
 		return err
 	}
@@ -177,4 +173,17 @@ func (e *Engine) revertProperty(ctx context.Context, c *record.Change) error {
 		}
 	}
 	return nil
+}
+
+// propertyValue undoes plan.PropertyValue: systemd's number for "infinity", and for
+// what is not set, is the greatest.
+func propertyValue(text string) (uint64, error) {
+	if text == "infinity" || text == "" {
+		return math.MaxUint64, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the record has %q for it", text)
+	}
+	return n, nil
 }

@@ -143,6 +143,9 @@ func (s *Systemd) realize(name, property string) {
 		if v == math.MaxUint64 {
 			text = "9223372036854771712"
 		}
+		if used, err := strconv.ParseUint(s.m.Read(dirs["memory"]+"/memory.usage_in_bytes"), 10, 64); err == nil && used > v {
+			return // EBUSY: the kernel of version 1 refuses it
+		}
 		s.m.Write(dirs["memory"]+"/memory.limit_in_bytes", text+"\n")
 	case "MemoryMin", "MemoryHigh":
 		if s.m.V2 {
