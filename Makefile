@@ -82,6 +82,10 @@ bench: build ## measure beside runc, crun and containerd (BENCH_ROUNDS=30, BENCH
 bench-check: ## fail where a run takes more system calls, or the pure parts more allocations, than bench/limits.txt allows
 	go test -count=1 -v ./bench
 
+.PHONY: dist
+dist: ## make archives, Debian packages and checksums in dist/, the same for the same commit
+	scripts/dist
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf $(BIN) dist

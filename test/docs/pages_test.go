@@ -81,3 +81,27 @@ func TestBox(t *testing.T) {
 	b := harness.New(t)
 	page(t, "docs/box.md", "", commands(t, b, "berth"))
 }
+
+func TestTutorial(t *testing.T) {
+	if _, err := exec.LookPath("busybox"); err != nil {
+		harness.Skip(t, "needs a static busybox: %v", err)
+	}
+	harness.Controller(t, "pids")
+	b := harness.New(t)
+	defer b.ReapOrphans() // the test is the parent of what a detached container leaves
+	page(t, "docs/tutorial.md", "", commands(t, b, "berth"))
+}
+
+// The README is for somebody who has just cloned the repository, so its commands
+// run in a folder that looks like that, with what was built already.
+func TestReadme(t *testing.T) {
+	b := harness.New(t)
+	env := commands(t, b, "berth")
+	b.WriteFile("bin/sudo", "#!/bin/sh\nexec \"$@\"\n", 0o755)
+	b.WriteFile("bin/make", "#!/bin/sh\ntest \"$*\" = build\n", 0o755) // CI has built it by this very command
+	dir := t.TempDir()
+	if err := os.Symlink(b.Path("bin"), filepath.Join(dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	page(t, "README.md", dir, env)
+}
