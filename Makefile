@@ -25,12 +25,12 @@ test: ## install what the tests need (saying so) and run them all
 	scripts/test
 
 .PHONY: test-vm
-test-vm: ## run the tests in guests with cgroup v2 and systemd, as root and as an ordinary user
-	test/guests/test
+test-vm: ## run what needs systemd or cgroup v2 in a guest with both, as root and as an ordinary user
+	test/guests/test --quick --timeout 1200
 
 .PHONY: test-vm-all
-test-vm-all: ## the same in every guest: v2, hybrid and legacy
-	test/guests/test --all
+test-vm-all: ## the same in every guest: v2 with old and new systemd, hybrid and legacy
+	test/guests/test --quick --all
 
 .PHONY: soak
 soak: ## the long versions: of the shim's tests 200 containers at once, 2,000 rounds, 300 kills; 10,000 rounds of the engine
