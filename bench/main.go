@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +43,7 @@ type bench struct {
 	null    *os.File
 	ids     int
 	report  *Report
+	stopped atomic.Bool // by a signal: nothing new is begun, and what was made is removed
 }
 
 func main() {
@@ -77,10 +80,15 @@ func mainError(rounds int, rows, bin, docs string, draw bool) error {
 		return err
 	}
 	begun := time.Now()
+	b.stopOnSignal()
 	for _, g := range chosen {
 		progress("%s: %s", g.name, g.summary)
 		if err = g.measure(b); err != nil {
 			err = fmt.Errorf("%s: %w", g.name, err)
+		} else if b.stopped.Load() {
+			err = errors.New("stopped by a signal")
+		}
+		if err != nil {
 			break
 		}
 	}
@@ -128,23 +136,40 @@ func newBench(rounds int, bin string) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{dir: dir, rounds: rounds, pause: 150 * time.Millisecond, cgroup: fmt.Sprintf("berth-bench-%d", os.Getpid())}
+	if err := b.prepare(bin); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+func (b *bench) prepare(bin string) error {
+	var err error
 	if b.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
-		return nil, err
+		return err
 	}
 	if b.shims, err = filepath.Abs(filepath.Join(bin, "containerd-shim-berth-v2")); err != nil {
-		return nil, err
+		return err
 	}
-	if b.engines, err = findEngines(bin, dir); err != nil {
-		return nil, err
+	if b.engines, err = findEngines(bin, b.dir); err != nil {
+		return err
 	}
 	if err := b.makeRoot(); err != nil {
-		return nil, err
+		return err
 	}
 	if b.views, err = makeViews(b.cgroup); err != nil {
-		return nil, err
+		return err
 	}
 	b.report = newReport(b)
-	return b, nil
+	return nil
+}
+
+func (b *bench) stopOnSignal() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
+	go func() {
+		<-signals
+		b.stopped.Store(true)
+	}()
 }
 
 // close removes what was made.

@@ -40,7 +40,7 @@ func (b *bench) commandRows() error {
 		for round := range b.rounds {
 			for i := range lives {
 				l := lives[(i+round)%len(lives)]
-				if l.failed != nil {
+				if l.failed != nil || b.stopped.Load() {
 					continue
 				}
 				l.begin()

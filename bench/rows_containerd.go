@@ -55,7 +55,7 @@ func (b *bench) lifeRows(d *daemon, v *view, runtimes []runtimeOf) error {
 	for round := range b.rounds {
 		for i := range runtimes {
 			at := (i + round) % len(runtimes)
-			if failed[at] != nil {
+			if failed[at] != nil || b.stopped.Load() {
 				continue
 			}
 			time.Sleep(b.pause)

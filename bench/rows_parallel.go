@@ -49,7 +49,7 @@ func (b *bench) createAtOnce(v *view, n, rounds int) error {
 	v.do(func() {
 		for range rounds {
 			for _, e := range b.engines {
-				if failed[e.name] != nil {
+				if failed[e.name] != nil || b.stopped.Load() {
 					continue
 				}
 				ids := make([]string, n)

@@ -33,7 +33,7 @@ func (b *bench) turnsOf(row *Row, pause time.Duration, rounds int, contenders []
 		for i := range contenders {
 			// Each round begins with another, so that none always comes after the same.
 			at := (i + round) % len(contenders)
-			if failed[at] != nil {
+			if failed[at] != nil || b.stopped.Load() {
 				continue
 			}
 			time.Sleep(pause)
@@ -55,6 +55,9 @@ func (b *bench) turnsOf(row *Row, pause time.Duration, rounds int, contenders []
 func cellOf(name string, samples []sample, failed error) Cell {
 	if failed != nil {
 		return Cell{Contender: name, Failed: failed.Error()}
+	}
+	if len(samples) == 0 {
+		return Cell{Contender: name, Failed: "not measured"}
 	}
 	values, cpu := make([]float64, len(samples)), make([]float64, len(samples))
 	for i, s := range samples {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,6 +48,8 @@ func makeViews(parent string) (map[string]*view, error) {
 		return views, add("v2", "v2", nothing)
 	case cgroup.Legacy:
 		return views, add("v1", "v1", nothing)
+	case cgroup.None:
+		return nil, errors.New("no cgroup file system is mounted")
 	}
 	if err := add("v1", "v1", func() error { return unix.Unmount(host.Unified().Mountpoint, unix.MNT_DETACH) }); err != nil {
 		return nil, err
