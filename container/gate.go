@@ -16,6 +16,11 @@ func (m *maker) makeGate() error {
 		return fmt.Errorf("make the start gate: %w", err)
 	}
 	m.fds = append(m.fds, fd)
+	// bind(2) takes the file's mode from the socket's, less the umask; any mode that
+	// lets others write lets them start the container.
+	if err := unix.Fchmod(fd, 0o600); err != nil {
+		return fmt.Errorf("make the start gate: %w", err)
+	}
 	if err := unix.Bind(fd, m.gateAddress()); err != nil {
 		return fmt.Errorf("bind the start gate: %w", err)
 	}

@@ -39,7 +39,7 @@ func (r *Runtime) CollectGarbage(dry bool, tell func(*Leftover)) error {
 }
 
 func (r *Runtime) collect(id string, dry bool, tell func(*Leftover)) error {
-	c, err := r.open(id)
+	c, err := r.find(id)
 	if errors.Is(err, ErrNotExist) {
 		return nil // deleted meanwhile
 	}

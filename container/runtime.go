@@ -144,18 +144,23 @@ func flock(fd, how int) error {
 	}
 }
 
-// makeRoot makes the root folder and refuses one that others may write to: who
-// can put files there decides what root's commands do.
+// makeRoot makes the root folder where it is missing.
 func (r *Runtime) makeRoot() error {
-	var st unix.Stat_t
-	err := unix.Stat(r.Root, &st)
-	if err == unix.ENOENT {
+	err := r.checkRoot()
+	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(r.Root, 0o700); err != nil {
 			return fmt.Errorf("make the root folder for state: %w", err)
 		}
 		return nil
 	}
-	if err != nil {
+	return err
+}
+
+// checkRoot refuses a root folder that others may write to: who can put files
+// there decides what root's commands do, down to the hooks of a delete.
+func (r *Runtime) checkRoot() error {
+	var st unix.Stat_t
+	if err := unix.Stat(r.Root, &st); err != nil {
 		return fmt.Errorf("root folder for state: %w", &os.PathError{Op: "stat", Path: r.Root, Err: err})
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -165,6 +170,17 @@ func (r *Runtime) makeRoot() error {
 		return fmt.Errorf("root folder for state %s: others may write to it (owner %d, mode %o); chown it to yourself and chmod it to 0700, or choose another with --root", r.Root, st.Uid, st.Mode&0o7777)
 	}
 	return nil
+}
+
+// find opens the folder of a container that was made by whoever owns the root.
+func (r *Runtime) find(id string) (*Container, error) {
+	if err := CheckID(id); err != nil {
+		return nil, err
+	}
+	if err := r.checkRoot(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return r.open(id)
 }
 
 func (r *Runtime) open(id string) (*Container, error) {
@@ -181,10 +197,7 @@ func (r *Runtime) open(id string) (*Container, error) {
 
 // Load finds a container.
 func (r *Runtime) Load(id string) (*Container, error) {
-	if err := CheckID(id); err != nil {
-		return nil, err
-	}
-	c, err := r.open(id)
+	c, err := r.find(id)
 	if err != nil {
 		return nil, err
 	}
@@ -200,10 +213,7 @@ func (r *Runtime) Load(id string) (*Container, error) {
 
 // LoadForDelete finds a container in whatever state it is, also without a record.
 func (r *Runtime) LoadForDelete(id string) (*Container, error) {
-	if err := CheckID(id); err != nil {
-		return nil, err
-	}
-	c, err := r.open(id)
+	c, err := r.find(id)
 	if err != nil {
 		return nil, err
 	}
