@@ -115,20 +115,21 @@ func (c *Child) speaks() bool {
 // program: it still has the name of our init then. Serve can't tell that from an
 // execve, since the socket is closed by both.
 func (c *Child) EndedEarly() (unix.Signal, bool) {
-	// Either may close the socket a moment before the rest of it is done.
-	const moments = 100
-	fds := []unix.PollFd{{Fd: int32(c.PidFD), Events: unix.POLLIN}}
-	for range moments {
-		if c.name == "" || !c.hasName() {
-			return 0, false
-		}
-		if n, err := unix.Poll(fds, 1); n == 0 || err != nil {
-			continue
-		}
-		ended, err := sys.WaitID(unix.P_PIDFD, c.PidFD, unix.WNOHANG|unix.WNOWAIT)
-		return unix.Signal(ended.Status), err == nil && ended.Pid != 0 && ended.Code != sys.CldExited
+	if c.name == "" || c.executes() || !c.hasName() {
+		return 0, false
 	}
-	return 0, false
+	ended, err := sys.WaitID(unix.P_PIDFD, c.PidFD, unix.WNOWAIT)
+	return unix.Signal(ended.Status), err == nil && ended.Code != sys.CldExited
+}
+
+// executes reports whether a process that has closed its socket executes
+// anything. Both execve and exit close descriptors when they have let go of the
+// memory of what was executed before (begin_new_exec, do_exit): so it is the
+// program, or the process is on its way out and keeps the name that it has.
+func (c *Child) executes() bool {
+	var path [1]byte
+	_, err := unix.Readlink("/proc/"+strconv.Itoa(c.Pid)+"/exe", path[:])
+	return err != unix.ENOENT && err != unix.ESRCH
 }
 
 // hasName reports whether the process is called what our init is.
