@@ -1,6 +1,6 @@
 # What logs of the runner in test come to: for each log its counts, what failed, and what was
 # skipped for which reason. A test's last message before "--- SKIP" is its reason; go test -v
-# says at "=== RUN", "=== NAME" and "=== CONT" whose messages follow.
+# says (a test that runs others indents it) at "=== RUN", "=== NAME" and "=== CONT" whose messages follow.
 FNR == 1 {
 	if (NR > 1) report()
 	file = FILENAME; sub(/.*\//, "", file)
@@ -8,7 +8,7 @@ FNR == 1 {
 }
 /^### FAIL/ { failures = failures "  FAIL package " $3 "\n" }
 /^(panic|fatal error): / { failures = failures "  " $0 " (in or beside " current ")\n" }
-/^=== (RUN|NAME|CONT) / { current = $3; next }
+/^ *=== (RUN|NAME|CONT) / { current = $3; next }
 /^ *--- PASS: / { passed++ }
 /^ *--- FAIL: / { failed++; failures = failures "  FAIL " $3 "\n" }
 /^ *--- SKIP: / {
