@@ -60,7 +60,7 @@ func (p *Plan) planCgroup(linux *specs.Linux, h *host.Host, o Options) []spec.Co
 	for _, w := range warnings {
 		p.Warnings = append(p.Warnings, resourcesAt+w.String())
 	}
-	return append(fieldErrors(err), p.planDevices(linux.Resources.Devices)...)
+	return append(fieldErrors(err), p.planDevices(linux.Resources.Devices, h.UID != 0 || h.InUserNS)...)
 }
 
 // delegates says whether the container's user gets the cgroup (config-linux.md,
@@ -78,12 +78,19 @@ func (p *Plan) delegates(h *host.Host) bool {
 }
 
 // planDevices folds the device rules, with those for what every container has.
-func (p *Plan) planDevices(rules []specs.LinuxDeviceCgroup) []spec.Complaint {
+func (p *Plan) planDevices(rules []specs.LinuxDeviceCgroup, ordinaryUser bool) []spec.Complaint {
 	if len(rules) == 0 {
 		return nil
 	}
 	policy, err := device.Fold(append(rules[:len(rules):len(rules)], device.Defaults()...))
-	p.Cgroup.Devices = &policy
+	if ordinaryUser {
+		// Device filters take rights of the initial user namespace, and without them
+		// there is nothing to filter: another makes no device nodes, and those of the
+		// host have an owner.
+		p.Warnings = append(p.Warnings, resourcesAt+"/devices: left out, an ordinary user cannot limit access to devices; the permissions of the nodes do")
+	} else {
+		p.Cgroup.Devices = &policy
+	}
 	return fieldErrors(err)
 }
 

@@ -10,6 +10,35 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
+// Rules for devices are root's to make; who cannot make them is told, and the rest of the limits hold.
+func TestDeviceRulesOfAnOrdinaryUser(t *testing.T) {
+	pids := int64(7)
+	s := &specs.Spec{Version: "1.2.0", Root: &specs.Root{Path: "rootfs"}, Process: &specs.Process{Args: []string{"x"}, Cwd: "/"}, Linux: &specs.Linux{
+		Namespaces: []specs.LinuxNamespace{{Type: specs.MountNamespace}},
+		Resources:  &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Access: "rwm"}}, Pids: &specs.LinuxPids{Limit: &pids}}}}
+	for name, test := range map[string]struct {
+		uid      int
+		inUserNS bool
+		rules    bool
+	}{"root": {rules: true}, "ordinary user": {uid: 1000}, "root of a user namespace": {inUserNS: true}} {
+		h := someHost()
+		h.UID, h.InUserNS = test.uid, test.inUserNS
+		p, err := New(s, h, Options{ID: "id", Bundle: "/bundle"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rules := p.Cgroup.Devices != nil; rules != test.rules {
+			t.Errorf("%s: rules for devices are planned: %t", name, rules)
+		}
+		if told := strings.Contains(strings.Join(p.Warnings, "\n"), "/linux/resources/devices: left out"); told == test.rules {
+			t.Errorf("%s: warnings %q", name, p.Warnings)
+		}
+		if len(p.Cgroup.Writes) == 0 {
+			t.Errorf("%s: the limit of processes is gone", name)
+		}
+	}
+}
+
 // Whatever cgroupsPath says, it is a complaint or a clean absolute path below the root of the hierarchies, or a unit and a slice
 // with names that systemd takes.
 func FuzzCgroupsPath(f *testing.F) {

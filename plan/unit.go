@@ -115,16 +115,8 @@ func (p *Plan) planUnitLimits(res *specs.LinuxResources, layout ledger.Layout) [
 	for _, w := range warnings {
 		p.Warnings = append(p.Warnings, resourcesAt+w.String())
 	}
-	problems := append(fieldErrors(err), p.planDevices(res.Devices)...)
-	switch {
-	case p.Cgroup.Devices == nil:
-	case u.Systemd.User:
-		// Device filters take rights that no user has, and without them there is
-		// nothing to filter: a user namespace makes no device nodes, and those of
-		// the host have an owner.
-		p.Cgroup.Devices = nil
-		p.Warnings = append(p.Warnings, resourcesAt+"/devices: left out, an ordinary user cannot limit access to devices; the permissions of the nodes do")
-	default:
+	problems := append(fieldErrors(err), p.planDevices(res.Devices, u.Systemd.User)...)
+	if p.Cgroup.Devices != nil {
 		u.DevicePolicy, u.DeviceAllow = p.Cgroup.Devices.Systemd(u.Systemd.Devices, u.Systemd.Version)
 	}
 	return problems

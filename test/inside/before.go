@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -81,6 +84,26 @@ func as(words []string) {
 		}
 	}
 	become(words[1:])
+}
+
+// nested runs a program as root of a user namespace of its own, in which the ids up to a size are what they are outside.
+//
+//	inside nested SIZE PROGRAM ARGUMENT…
+func nested(words []string) {
+	size, err := strconv.Atoi(words[0])
+	if err != nil {
+		fail(err.Error())
+	}
+	same := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: size}}
+	cmd := exec.Command(words[1], words[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS, UidMappings: same, GidMappings: same, GidMappingsEnableSetgroups: true}
+	if err := cmd.Run(); err != nil {
+		if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+			os.Exit(ended.ExitCode())
+		}
+		fail(err.Error())
+	}
 }
 
 func become(words []string) {

@@ -22,7 +22,7 @@ func main() {
 	// Before anything else opens one.
 	fds := openFDs()
 	if len(os.Args) < 2 {
-		fail("usage: inside look|try|hook|signals|winch|hang|send|notify|without|filtered|as|covered …")
+		fail("usage: inside look|try|hook|signals|winch|hang|send|notify|without|filtered|as|nested|covered …")
 	}
 	words := os.Args[2:]
 	switch os.Args[1] {
@@ -51,6 +51,8 @@ func main() {
 		filtered(words)
 	case "as":
 		as(words)
+	case "nested":
+		nested(words)
 	case "covered":
 		covered(words)
 	case "notify":
