@@ -20,7 +20,7 @@ func TestDocumentedCommands(t *testing.T) {
 		d.Image(containerd.Namespace, image, "sh")
 		docs := readPage(t, "containerd.md")
 		for _, words := range []string{"ctr run --rm --runtime io.containerd.berth.v2", "ctr run --rm --runtime $PWD/bin"} {
-			command := substitute(t, docs.block(t, "sh", words), "docker.io/library/busybox:latest", image)
+			command := substitute(t, docs.block(t, "sh", words), "$IMAGE", image)
 			command = strings.Replace(command, "$PWD/bin", shims, 1)
 			command = substitute(t, command, "ctr run", r.Ctr+" --address "+d.Dir+"/c.sock --namespace "+containerd.Namespace+" run")
 			cmd := exec.Command("sh", "-c", command)
