@@ -15,7 +15,7 @@ func (c *checker) linux(p place, linux *specs.Linux) {
 	c.netDevices(p.at("netDevices"), linux)
 	c.hiddenPaths(p.at("maskedPaths"), linux.MaskedPaths, linux)
 	c.hiddenPaths(p.at("readonlyPaths"), linux.ReadonlyPaths, linux)
-	c.text(p.at("cgroupsPath"), linux.CgroupsPath)
+	c.line(p.at("cgroupsPath"), linux.CgroupsPath) // a name with a newline would make /proc/PID/cgroup ambiguous: the kernel takes none
 	c.line(p.at("mountLabel"), linux.MountLabel)
 	c.rootfsPropagation(p.at("rootfsPropagation"), linux.RootfsPropagation)
 	if linux.Resources != nil {

@@ -189,6 +189,7 @@ var wrongValues = []struct{ patch, want string }{
 		`/linux/maskedPaths: needs a mount namespace: the paths would change for the host (add {"type": "mount"}` + addNamespace +
 			`; /linux/readonlyPaths: needs a mount namespace: the paths would change for the host (add {"type": "mount"}` + addNamespace},
 	{`{"linux":{"cgroupsPath":"/a\u0000"}}`, `/linux/cgroupsPath: contains a NUL byte`},
+	{`{"linux":{"cgroupsPath":"/a\n"}}`, `/linux/cgroupsPath: contains a newline`},
 	{`{"linux":{"mountLabel":"a\nb"}}`, `/linux/mountLabel: contains a newline`},
 	{`{"linux":{"rootfsPropagation":"rshare"}}`, `/linux/rootfsPropagation: unknown propagation "rshare", expected shared, slave, private or unbindable`},
 	{`{"linux":{"personality":{"domain":"BSD"}}}`, `/linux/personality/domain: unknown domain "BSD", expected LINUX or LINUX32`},
