@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/berth-runtime/berth/internal/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -127,19 +128,13 @@ func adjustOOMScore(pid int) error {
 // joinCgroup moves the server into a cgroup that must be there: on version 2 in
 // the one hierarchy, else in each of version 1.
 func joinCgroup(pid int, path string) error {
-	text, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := mountinfo.Of("self", "cgroup", "cgroup2")
 	if err != nil {
 		return err
 	}
 	joined := 0
-	for line := range strings.Lines(string(text)) {
-		before, after, found := strings.Cut(line, " - ")
-		fields := strings.Fields(before)
-		kind, _, _ := strings.Cut(after, " ")
-		if !found || len(fields) < 5 || kind != "cgroup" && kind != "cgroup2" {
-			continue
-		}
-		procs := filepath.Join(fields[4], path, "cgroup.procs")
+	for _, m := range mounts {
+		procs := filepath.Join(m.Point, path, "cgroup.procs")
 		err := os.WriteFile(procs, []byte(strconv.Itoa(pid)), 0)
 		if err == nil {
 			joined++
