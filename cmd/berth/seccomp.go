@@ -38,12 +38,13 @@ func (o *seccompOptions) define(f *cli.Flags) {
 	f.Bool(&o.json, "json", "", "as JSON")
 }
 
-// native is the architecture of the machines that are meant.
-func (o *seccompOptions) native() (specs.Arch, error) {
+// read gives the architecture of the machines that are meant, and the profile.
+func (o *seccompOptions) read(path string) (specs.Arch, *specs.LinuxSeccomp, error) {
 	if known := seccomp.Supported().Archs; !slices.Contains(known, o.arch) {
-		return "", fmt.Errorf("--arch %q: it is one of %q", o.arch, known)
+		return "", nil, fmt.Errorf("--arch %q: it is one of %q", o.arch, known)
 	}
-	return specs.Arch(o.arch), nil
+	profile, err := readProfile(path, os.Stdin)
+	return specs.Arch(o.arch), profile, err
 }
 
 // texts are the two forms of what is to be told.
@@ -67,11 +68,7 @@ func (p *program) seccompExplainCommand() *cli.Command {
 		Help:     profileHelp,
 		Examples: []string{"berth seccomp explain config.json", "berth seccomp explain default clone3"},
 		Run: func(args []string) error {
-			native, err := o.native()
-			if err != nil {
-				return err
-			}
-			profile, err := readProfile(args[0], os.Stdin)
+			native, profile, err := o.read(args[0])
 			if err != nil {
 				return err
 			}
@@ -103,11 +100,7 @@ func (p *program) seccompCompileCommand() *cli.Command {
 			"and others load it.",
 		Examples: []string{"berth seccomp compile config.json", "berth seccomp compile --output filter.bpf profile.json"},
 		Run: func(args []string) error {
-			native, err := o.native()
-			if err != nil {
-				return err
-			}
-			profile, err := readProfile(args[0], os.Stdin)
+			native, profile, err := o.read(args[0])
 			if err != nil {
 				return err
 			}
