@@ -40,13 +40,10 @@ func (c *Container) Checkpoint(o *CheckpointOptions) error {
 	if err := wantRoot("checkpoint"); err != nil {
 		return err
 	}
-	if err := c.acquire(); err != nil {
+	if err := c.hold(); err != nil {
 		return err
 	}
 	defer c.Release()
-	if err := c.reload(); err != nil {
-		return err
-	}
 	switch status := c.status(); status {
 	case specs.StateRunning, Paused:
 	case specs.StateStopped:

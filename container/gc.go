@@ -31,6 +31,12 @@ func (r *Runtime) CollectGarbage(dry bool, tell func(*Leftover)) error {
 	if err != nil {
 		return err
 	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if err := r.checkRoot(); err != nil {
+		return err
+	}
 	var failed error
 	for _, id := range ids {
 		failed = errors.Join(failed, r.collect(id, dry, tell))
@@ -39,7 +45,7 @@ func (r *Runtime) CollectGarbage(dry bool, tell func(*Leftover)) error {
 }
 
 func (r *Runtime) collect(id string, dry bool, tell func(*Leftover)) error {
-	c, err := r.find(id)
+	c, err := r.open(id)
 	if errors.Is(err, ErrNotExist) {
 		return nil // deleted meanwhile
 	}

@@ -256,6 +256,19 @@ func (c *Container) acquire() error {
 	return nil
 }
 
+// hold takes the lock of a container that is there, and reads anew what is on
+// record: another command may have changed it.
+func (c *Container) hold() error {
+	if err := c.acquire(); err != nil {
+		return err
+	}
+	if err := c.reload(); err != nil {
+		c.Release()
+		return err
+	}
+	return nil
+}
+
 // gone reports whether the folder was removed by who had its lock before.
 func (c *Container) gone() bool {
 	var st unix.Stat_t

@@ -17,13 +17,10 @@ import (
 
 // Start lets a created container execute its program.
 func (c *Container) Start() error {
-	if err := c.acquire(); err != nil {
+	if err := c.hold(); err != nil {
 		return err
 	}
 	defer c.Release()
-	if err := c.reload(); err != nil {
-		return err
-	}
 	switch status := c.status(); status {
 	case specs.StateCreated:
 	case specs.StateStopped:

@@ -24,13 +24,10 @@ type Changes struct {
 // Update changes the limits of a container that has a process, and remembers
 // them with its config. A change that is refused leaves all limits as they were.
 func (c *Container) Update(changes *Changes) error {
-	if err := c.acquire(); err != nil {
+	if err := c.hold(); err != nil {
 		return err
 	}
 	defer c.Release()
-	if err := c.reload(); err != nil {
-		return err
-	}
 	switch status := c.status(); status {
 	case specs.StateCreated, specs.StateRunning, Paused:
 	default:
