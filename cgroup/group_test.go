@@ -196,6 +196,45 @@ func TestRefusedJoinIsTakenBack(t *testing.T) {
 	}
 }
 
+// A process that the second of two groups refuses is not in the first then either.
+func TestRefusedJoinOfSeveralIsTakenBack(t *testing.T) {
+	host := hostForTest(t)
+	cpuset := need(t, host, "cpuset")
+	home, first, second := makeGroup(t, host), makeGroup(t, host), makeGroup(t, host)
+	pid := start(t, home, "sleep").Process.Pid
+	before, err := host.memberships(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A version 1 cpuset without processors can be entered by nobody, nor a version 2
+	// cgroup that gives a controller to its children.
+	file, value, want := "/cpuset.cpus", "\n", syscall.ENOSPC
+	if cpuset.Version == 2 {
+		file, value, want = "/cgroup.subtree_control", "+cpuset", syscall.EBUSY
+	}
+	if err := os.WriteFile(second.Directory("cpuset")+file, []byte(value), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := Join(pid, first, second); !errors.Is(err, want) || strings.Contains(err.Error(), "taken back") {
+		t.Errorf("join: %v", err)
+	}
+	if after, err := host.memberships(pid); err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("it was in %v, and is in %v, %v", before, after, err)
+	}
+	if err := Join(pid, second, first); !errors.Is(err, want) {
+		t.Errorf("join, the other way round: %v", err)
+	}
+	if after, err := host.memberships(pid); err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("it was in %v, and is in %v, %v", before, after, err)
+	}
+	if err := Join(pid, home, first); err != nil {
+		t.Error(err)
+	}
+	if pids, err := first.Procs(); err != nil || !slices.Equal(pids, []int{pid}) {
+		t.Errorf("the last group has %v, %v; want %d", pids, err, pid)
+	}
+}
+
 // A shell of a single thread enters the version 1 groups by writing "0" to
 // the opened tasks files, and version 2 by the clone.
 func TestJoinWithoutGracePeriod(t *testing.T) {

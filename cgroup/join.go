@@ -14,44 +14,56 @@ import (
 // process. Where one hierarchy refuses it, it is moved back in the others. The
 // kernel waits for an RCU grace period there, up to 20 ms: to start a process in a
 // group, use CloneFD and JoinFiles.
-func (g *Group) Join(pid int) error {
-	if err := g.Ready(); err != nil {
-		return err
-	}
-	for i := range g.nodes {
-		if err := g.mayJoin(&g.nodes[i]); err != nil {
+func (g *Group) Join(pid int) error { return Join(pid, g) }
+
+// Join moves a process into several groups of one host, as the method does into
+// one, or into none of them: where one refuses it, it is moved back in the others.
+func Join(pid int, groups ...*Group) error {
+	for _, g := range groups {
+		if err := g.Ready(); err != nil {
 			return err
 		}
+		for i := range g.nodes {
+			if err := g.mayJoin(&g.nodes[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if len(groups) == 0 {
+		return nil
 	}
 	// A process that is not to be seen in /proc may still be moved; only the way
 	// back is not known then.
-	was, unknown := g.host.memberships(pid)
+	was, unknown := groups[0].host.memberships(pid)
+	var moved []*node
 	value := strconv.Itoa(pid)
-	for i := range g.nodes {
-		n := &g.nodes[i]
-		err := g.write(n, "cgroup.procs", value)
-		if err == nil {
-			continue
-		}
-		err = g.explainJoin(n, err)
-		if i == 0 || errors.Is(err, unix.ESRCH) {
-			return err
-		}
-		return takenBack(err, func() error {
-			if unknown != nil {
-				return unknown
+	for _, g := range groups {
+		for i := range g.nodes {
+			n := &g.nodes[i]
+			err := g.write(n, "cgroup.procs", value)
+			if err == nil {
+				moved = append(moved, n)
+				continue
 			}
-			return moveBack(g.nodes[:i], was, value)
-		})
+			err = g.explainJoin(n, err)
+			if len(moved) == 0 || errors.Is(err, unix.ESRCH) {
+				return err
+			}
+			return takenBack(err, func() error {
+				if unknown != nil {
+					return unknown
+				}
+				return moveBack(moved, was, value)
+			})
+		}
 	}
 	return nil
 }
 
 // moveBack puts a process back to where it was in some hierarchies.
-func moveBack(nodes []node, was []membership, pid string) error {
+func moveBack(nodes []*node, was []membership, pid string) error {
 	var failed []error
-	for i := range nodes {
-		n := &nodes[i]
+	for _, n := range nodes {
 		at := slices.IndexFunc(was, func(m membership) bool { return m.in(n.Hierarchy) })
 		if at < 0 {
 			continue

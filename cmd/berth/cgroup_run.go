@@ -69,8 +69,9 @@ func (p *program) cgroupClassify() *cli.Command {
 	var targets targetFlags
 	c := &cli.Command{
 		Name: "classify", Args: "[PATH] PID…", Least: 1, Most: -1,
-		Summary:  "Move processes into a cgroup.",
-		Help:     "The first argument is the cgroup's path, or, with -g, a process already.",
+		Summary: "Move processes into a cgroup.",
+		Help: "The first argument is the cgroup's path, or, with -g, a process already. A process comes into all the\n" +
+			"cgroups that are named, or stays where it is; one that can't be moved does not keep the others from it.",
 		Examples: []string{"berth cgroup classify demo 4711 4712", "berth cgroup classify -g cpu:/demo $$"},
 	}
 	targets.define(&c.Flags)

@@ -123,6 +123,43 @@ func TestCgroupClassifyAndDelete(t *testing.T) {
 	tool(b, "classify", path, "none").Fails(t, "none")
 }
 
+// A process comes into all of the cgroups that are named, or stays where it is; others that are named beside it come in.
+func TestCgroupClassifyIntoSeveral(t *testing.T) {
+	b := harness.New(t)
+	path := demo(b)
+	home, refusing := path+"/home", path+"/refusing"
+	tool(b, "create", home).OK(t)
+	tool(b, "create", refusing).OK(t)
+	var pids []string
+	for range 2 {
+		sleep := exec.Command("sleep", "1000")
+		must(t, sleep.Start())
+		t.Cleanup(func() {
+			sleep.Process.Kill()
+			sleep.Wait()
+		})
+		pids = append(pids, strconv.Itoa(sleep.Process.Pid))
+	}
+	memberships := func(pid string) string { return readFile(t, "/proc/"+pid+"/cgroup") }
+	before := memberships(pids[0])
+	// Nobody may enter a cpuset of version 1 that is empty, nor a cgroup of version 2 that gives controllers to its children.
+	file, value := "cpuset.cpus", "\n"
+	if harness.Controller(t, "cpuset").Unified {
+		file, value = "cgroup.subtree_control", "+cpuset"
+	}
+	must(t, os.WriteFile(filepath.Join(dirOf(t, "cpuset", refusing), file), []byte(value), 0))
+	tool(b, "classify", "-g", "*:"+home, "-g", "*:"+refusing, pids[0]).Fails(t, refusing)
+	if after := memberships(pids[0]); after != before {
+		t.Errorf("it was in\n%sand is in\n%s", before, after)
+	}
+	tool(b, "classify", home, pids[0], "4194304", pids[1]).Fails(t, "there is no such process")
+	for _, pid := range pids {
+		if in := memberships(pid); !strings.Contains(in, home+"\n") {
+			t.Errorf("%s is in\n%s", pid, in)
+		}
+	}
+}
+
 // What somebody else made is left alone, unless forced.
 func TestCgroupOfSomebodyElse(t *testing.T) {
 	b := harness.New(t)
