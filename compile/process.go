@@ -189,12 +189,10 @@ func limit(v uint64) string {
 
 // user takes on the user, the groups and the capabilities.
 func (c *compiler) user(p *plan.Process) {
-	if p.HasCaps {
-		c.Because(p.At+"/capabilities/bounding", "drop capabilities from the bounding set")
-		for n := 0; n <= c.f.LastCap; n++ {
-			if p.Bounding&(1<<n) == 0 {
-				c.Call(unix.SYS_PRCTL, program.Int(unix.PR_CAPBSET_DROP), program.Int(int64(n)), program.Int(0), program.Int(0), program.Int(0))
-			}
+	c.Because(p.At+"/capabilities/bounding", "drop capabilities from the bounding set")
+	for n := 0; n <= c.f.LastCap; n++ {
+		if p.Bounding&(1<<n) == 0 {
+			c.Call(unix.SYS_PRCTL, program.Int(unix.PR_CAPBSET_DROP), program.Int(int64(n)), program.Int(0), program.Int(0), program.Int(0))
 		}
 	}
 	c.groups(p)
@@ -210,9 +208,7 @@ func (c *compiler) user(p *plan.Process) {
 	uid := program.Int(int64(p.UID))
 	c.Call(unix.SYS_SETRESUID, uid, uid, uid)
 	c.undumpable()
-	if p.HasCaps {
-		c.capabilities(p)
-	}
+	c.capabilities(p)
 }
 
 func (c *compiler) groups(p *plan.Process) {

@@ -86,7 +86,7 @@ func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 	if len(problems) > 0 {
 		return nil, spec.Errors(problems)
 	}
-	process.Inherit(&p.Process)
+	process.Inherit(&p.Process, o.Process)
 	process.SetAffinity(o.Process.ExecCPUAffinity)
 	process.PreserveFDs = len(o.Preserve)
 	e := &execer{Container: c, o: o, plan: p, process: process}

@@ -25,8 +25,10 @@ func (c *Container) Start() error {
 	case specs.StateCreated:
 	case specs.StateStopped:
 		return errors.New("cannot start a container that has stopped")
-	case specs.StateRunning, Paused:
+	case specs.StateRunning:
 		return errors.New("cannot start an already running container")
+	case Paused:
+		return errors.New("cannot start a paused container (resume it first)")
 	default:
 		return fmt.Errorf("cannot start container %s: it is %s", c.ID, status)
 	}

@@ -29,10 +29,10 @@ func (c *Container) status() specs.ContainerState {
 		return specs.StateCreating
 	case !c.alive():
 		return specs.StateStopped
+	case c.frozen(): // also before its start, which it would not hear of
+		return Paused
 	case c.atGate():
 		return specs.StateCreated
-	case c.frozen():
-		return Paused
 	}
 	return specs.StateRunning
 }

@@ -119,7 +119,8 @@ type Process struct {
 	Umask    uint32
 	HasUmask bool
 
-	HasCaps                                              bool
+	// A process has the capabilities that its config names, and none where that
+	// names none.
 	Bounding, Effective, Inheritable, Permitted, Ambient caps.Set
 
 	Rlimits         []Rlimit

@@ -34,7 +34,6 @@ func NewProcess(in *specs.Process, at string) (Process, []spec.Complaint) {
 		p.Umask, p.HasUmask = *in.User.Umask&0o777, true
 	}
 	if c := in.Capabilities; c != nil {
-		p.HasCaps = true
 		// Unknown names are warned about by spec.Check and left out here.
 		p.Bounding, _ = caps.SetOf(c.Bounding)
 		p.Effective, _ = caps.SetOf(c.Effective)
@@ -199,10 +198,30 @@ func memoryPolicy(in *specs.LinuxMemoryPolicy) (*MemoryPolicy, string) {
 
 // Inherit gives a process added by exec what binds all of the container's
 // processes, whatever its own object says: the filter, the memory policy and
-// the personality are the container's.
-func (p *Process) Inherit(container *Process) {
+// the personality are the container's. What confines the first process binds this
+// one as well where its own object, in, is silent about that.
+func (p *Process) Inherit(container *Process, in *specs.Process) {
 	p.Seccomp = container.Seccomp
 	p.MemoryPolicy = container.MemoryPolicy
 	p.Personality = container.Personality
 	p.Landlock = container.Landlock
+	if in.Capabilities == nil {
+		p.Bounding, p.Effective, p.Permitted = container.Bounding, container.Effective, container.Permitted
+		p.Inheritable, p.Ambient = container.Inheritable, container.Ambient
+	}
+	if in.ApparmorProfile == "" {
+		p.AppArmor = container.AppArmor
+	}
+	if in.SelinuxLabel == "" {
+		p.SELinux = container.SELinux
+	}
+	if in.OOMScoreAdj == nil {
+		p.OOMScoreAdj = container.OOMScoreAdj
+	}
+	if in.Scheduler == nil {
+		p.Scheduler = container.Scheduler
+	}
+	if in.IOPriority == nil {
+		p.IOPriority = container.IOPriority
+	}
 }

@@ -327,17 +327,15 @@ func (p *Process) steps() []Step {
 		return nil
 	}
 	steps := []Step{{"user " + number(p.UID) + ", group " + number(p.GID) + groupList(p.Groups), p.At + "/user"}}
-	if p.HasCaps {
-		for _, set := range []struct {
-			name string
-			set  caps.Set
-		}{{"bounding", p.Bounding}, {"effective", p.Effective}, {"permitted", p.Permitted}, {"inheritable", p.Inheritable}, {"ambient", p.Ambient}} {
-			list := "none"
-			if names := set.set.Names(); len(names) > 0 {
-				list = strings.Join(names, " ")
-			}
-			steps = append(steps, Step{set.name + " capabilities: " + list, p.At + "/capabilities/" + set.name})
+	for _, set := range []struct {
+		name string
+		set  caps.Set
+	}{{"bounding", p.Bounding}, {"effective", p.Effective}, {"permitted", p.Permitted}, {"inheritable", p.Inheritable}, {"ambient", p.Ambient}} {
+		list := "none"
+		if names := set.set.Names(); len(names) > 0 {
+			list = strings.Join(names, " ")
 		}
+		steps = append(steps, Step{set.name + " capabilities: " + list, p.At + "/capabilities/" + set.name})
 	}
 	for _, l := range p.Rlimits {
 		steps = append(steps, Step{l.Name + " " + limitText(l.Soft) + ", hard " + limitText(l.Hard), l.At})

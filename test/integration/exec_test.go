@@ -129,6 +129,25 @@ func TestExecProcess(t *testing.T) {
 	c.Exec([]string{"--process", wrong}).FailsWith(t, 255, "/cwd", "absolute")
 }
 
+// What a process object is silent about, it has from the container: otherwise a
+// short one would run with the engine's own rights.
+func TestExecProcessInherits(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "hang")
+	adjust := 300
+	c.Spec.Process.OOMScoreAdj = &adjust
+	c.Spec.Process.Capabilities = &specs.LinuxCapabilities{Bounding: []string{"CAP_KILL"}, Permitted: []string{"CAP_KILL"}, Effective: []string{"CAP_KILL"}}
+	c.RunDetached()
+	file := b.WriteFile("process.json", `{"args": ["/inside", "look"], "cwd": "/", "user": {"uid": 0, "gid": 0}}`, 0o644)
+	v := harness.ParseView(t, c.Exec([]string{"--process", file}).OK(t).Stdout)
+	for _, set := range []string{"Bnd", "Prm", "Eff"} {
+		wantCaps(t, v, set, "CAP_KILL")
+	}
+	if strings.TrimSpace(v.OOMScore) != "300" {
+		t.Errorf("oom_score_adj is %s", v.OOMScore)
+	}
+}
+
 // In the background, known by its pid and by a pidfd, and gone with the container.
 func TestExecDetached(t *testing.T) {
 	b := harness.New(t)
@@ -203,6 +222,23 @@ func TestExecCgroup(t *testing.T) {
 	}
 	c.Exec([]string{"--cgroup", "../outside"}, "/bin/true").FailsWith(t, 255, "../outside", "out of the container")
 	c.Exec([]string{"--cgroup", "nothing:sub"}, "/bin/true").FailsWith(t, 255, "--cgroup", "nothing")
+}
+
+// A created container can be paused as well: then it says so, is not started, and goes
+// on to its gate when it is resumed.
+func TestPauseCreated(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "hang").Create()
+	c.Command("pause", nil).Run().OK(t)
+	if got := c.State().Status; got != "paused" {
+		t.Errorf("it is %s", got)
+	}
+	c.Command("start", nil).Run().Fails(t, "paused")
+	c.Command("resume", nil).Run().OK(t)
+	if got := c.State().Status; got != "created" {
+		t.Errorf("then it is %s", got)
+	}
+	c.Command("start", nil).Run().OK(t)
 }
 
 // A paused container takes nobody in, unless it is asked to; that one stands still too, until the container goes on.
