@@ -17,6 +17,7 @@ import (
 	"github.com/berth-runtime/berth/shim/mounts"
 	"github.com/berth-runtime/berth/shim/ociexec"
 	"github.com/berth-runtime/berth/shim/options"
+	"github.com/berth-runtime/berth/shim/task"
 	"github.com/berth-runtime/berth/shim/ttrpc"
 	"github.com/berth-runtime/berth/shim/wire"
 )
@@ -52,9 +53,14 @@ func Delete(a *Args, engines Engines, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if alive := cleanSocket(dir); alive {
-		// The shim serves the others of the group as before.
-		members = nil
+	if text, err := os.ReadFile(filepath.Join(dir, "address")); err == nil {
+		path := ttrpc.Path(strings.TrimSpace(string(text)))
+		if cleanSocket(path, dir, a.ID) {
+			// The shim serves the others of the group as before.
+			members = nil
+		}
+		removeUnfinished(path)
+		removeUnfinished(debugSocket(dir))
 	}
 	var errs []error
 	for id, memberDir := range members {
@@ -78,13 +84,9 @@ func Delete(a *Args, engines Engines, out io.Writer) error {
 
 // cleanSocket says whether the shim of a bundle lives, and removes the socket
 // of one that does not. That a connection can be made is not enough: a process
-// that is being killed keeps its sockets for a moment.
-func cleanSocket(dir string) (alive bool) {
-	text, err := os.ReadFile(filepath.Join(dir, "address"))
-	if err != nil {
-		return false
-	}
-	path := ttrpc.Path(strings.TrimSpace(string(text)))
+// that is being killed keeps its sockets for a moment. A shim that lives learns
+// that the container is not coming, should it still wait for it.
+func cleanSocket(path, dir, id string) (alive bool) {
 	// A dying process gives its sockets up one by one. A connection that nobody
 	// accepts ends when the listening one goes, and the next is refused.
 	for range 3 {
@@ -105,7 +107,9 @@ func cleanSocket(dir string) (alive bool) {
 			return errors.Is(err, unix.EAGAIN) // its queue is full
 		}
 		client := ttrpc.NewClient(conn)
-		err = client.Call("containerd.task.v2.Task", "Connect", nil, answerTimeout, &wire.ConnectRequest{}, &wire.ConnectResponse{})
+		// It is asked in our own way, so that it does not wait for a container whose
+		// start was killed. One of another make answers that it does not know the call.
+		err = client.Call(task.OwnService, task.ForgetMethod, nil, answerTimeout, &wire.ConnectRequest{ID: id}, &wire.ConnectResponse{})
 		client.Close()
 		var answer *ttrpc.Error
 		if err == nil || errors.As(err, &answer) {

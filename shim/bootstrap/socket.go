@@ -22,7 +22,7 @@ const (
 	// socketFolderVariable tells another, to containerd before 2.3, which cannot.
 	socketFolderVariable = "BERTH_SHIM_SOCKET_DIR"
 	// longestSocketPath is what struct sockaddr_un has room for, less its zero, and
-	// less one more that containerd keeps.
+	// less one more, which containerd keeps and ttrpc.Unfinished takes.
 	longestSocketPath = 106
 	// answerTimeout is how long a shim that has its socket open may take to say
 	// that it lives.
@@ -50,11 +50,27 @@ func socketPath(dir string, a *Args, group string) (string, error) {
 }
 
 func listen(path string) (*os.File, error) {
-	l, err := ttrpc.Listen(path)
-	if errors.Is(err, unix.ENOENT) {
+	unlock, err := lockFolder(path)
+	if err != nil {
 		return nil, fmt.Errorf("folder of the shim's socket: %w", err)
 	}
-	return l, err
+	defer unlock()
+	return ttrpc.Listen(path)
+}
+
+// removeUnfinished removes what a start has left that was killed while it made
+// its socket.
+func removeUnfinished(path string) {
+	making := ttrpc.Unfinished(path)
+	if _, err := os.Lstat(making); err != nil {
+		return
+	}
+	unlock, err := lockFolder(path)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	unix.Unlink(making)
 }
 
 // announce tells the shim at path that a container is coming, so that it does
@@ -74,7 +90,7 @@ func announce(path, id string) error {
 	return err
 }
 
-// lockFolder keeps apart those who take a socket's file away. A file that is
+// lockFolder keeps apart those who make a socket, or take its file away. A file that is
 // there can then only be replaced by who holds the lock.
 func lockFolder(path string) (unlock func(), err error) {
 	dir, err := os.Open(filepath.Dir(path))

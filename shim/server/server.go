@@ -87,7 +87,7 @@ func Run(a *bootstrap.Args, config Config) error {
 	streams := streaming.New()
 	streams.Register(server)
 	service := task.New(task.Config{
-		Namespace: a.Namespace, Version: config.Version, Reaper: r, Publish: publisher.Publish,
+		Namespace: a.Namespace, Version: config.Version, First: a.ID, Reaper: r, Publish: publisher.Publish,
 		Engine: engines.get, Cgroup: openCgroup, Streams: streams, Log: logger.warn, Shutdown: leave,
 	})
 	service.Register(server)

@@ -69,6 +69,7 @@ func (s *Service) reserve(c *container) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.expected, c.id)
+	s.first = ""
 	if s.closing {
 		return Failf(ttrpc.Unavailable, "the shim is about to leave")
 	}

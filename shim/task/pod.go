@@ -18,7 +18,7 @@ func (s *Service) Lead(sandbox string) error {
 	if s.closing {
 		return Failf(ttrpc.Unavailable, "the shim is about to leave")
 	}
-	s.sandbox = sandbox
+	s.sandbox, s.first = sandbox, ""
 	return nil
 }
 

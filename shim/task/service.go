@@ -24,7 +24,9 @@ const expectation = time.Minute
 type Config struct {
 	Namespace string
 	Version   string
-	Reaper    *reaper.Reaper
+	// First is the container that the shim was started for.
+	First  string
+	Reaper *reaper.Reaper
 	// Publish queues an event; it must not wait.
 	Publish func(wire.Event)
 	// Engine gives the engine for a container's options.
@@ -45,6 +47,7 @@ type Service struct {
 	mu         sync.Mutex
 	containers map[string]*container
 	expected   map[string]time.Time // containers that a start has announced, and until when
+	first      string               // the one that the shim was started for, until something is made in it
 	sandbox    string               // bundle of the sandbox that leads them, if there is one
 	asked      bool                 // to shut down
 	closing    bool
@@ -52,7 +55,7 @@ type Service struct {
 
 // New makes a service without containers.
 func New(c Config) *Service {
-	return &Service{Config: c, containers: make(map[string]*container), expected: make(map[string]time.Time)}
+	return &Service{Config: c, first: c.First, containers: make(map[string]*container), expected: make(map[string]time.Time)}
 }
 
 // Register makes the service answer on a server, as both versions of the task
@@ -67,14 +70,16 @@ func (s *Service) Register(server *ttrpc.Server) {
 	}
 	server.Register("containerd.task.v2.Task", methods)
 	server.Register("containerd.task.v3.Task", methods)
-	server.Register(OwnService, map[string]ttrpc.Handler{ExpectMethod: Method(s.expect)})
+	server.Register(OwnService, map[string]ttrpc.Handler{ExpectMethod: Method(s.expect), ForgetMethod: Method(s.unexpect)})
 }
 
 // OwnService is the service of ours, by which a start tells a shim that is
-// running already that one more container is coming.
+// running already that one more container is coming, and a delete that one that
+// a start has told of is not.
 const (
 	OwnService   = "berth.shim.v1.Shim"
 	ExpectMethod = "Expect"
+	ForgetMethod = "Forget"
 )
 
 // Method makes a handler of a function on messages.
@@ -146,6 +151,19 @@ func (s *Service) expect(_ context.Context, r *wire.ConnectRequest) (wire.Messag
 	}
 	s.expected[r.ID] = time.Now().Add(expectation)
 	time.AfterFunc(expectation, s.leaveIfDone)
+	return &wire.ConnectResponse{ShimPid: uint32(os.Getpid())}, nil
+}
+
+// unexpect ends a shim whose start was killed when it had left it: nobody knows
+// its address, so nobody would ever ask it to shut down.
+func (s *Service) unexpect(_ context.Context, r *wire.ConnectRequest) (wire.Message, error) {
+	s.mu.Lock()
+	delete(s.expected, r.ID)
+	if r.ID == s.first {
+		s.first, s.asked = "", true
+	}
+	s.mu.Unlock()
+	s.leaveIfDone()
 	return &wire.ConnectResponse{ShimPid: uint32(os.Getpid())}, nil
 }
 

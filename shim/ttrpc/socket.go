@@ -3,8 +3,6 @@ package ttrpc
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -42,12 +40,15 @@ func Dial(path string) (*os.File, error) {
 //
 // The socket is made under another name, and gets its own when it listens: so
 // whoever finds one that refuses connections knows that its server is dead.
+// Callers keep each other apart: what there is of the other name is taken for
+// that of one who was killed.
 func Listen(path string) (*os.File, error) {
 	fd, err := newSocket()
 	if err != nil {
 		return nil, err
 	}
-	making := filepath.Join(filepath.Dir(path), "."+strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(fd))
+	making := Unfinished(path)
+	_ = unix.Unlink(making)
 	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: making}); err == nil {
 		if err = unix.Chmod(making, 0o600); err == nil {
 			err = unix.Listen(fd, unix.SOMAXCONN)
@@ -68,6 +69,9 @@ func Listen(path string) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
+
+// Unfinished is the name of the socket at path as long as nobody listens on it.
+func Unfinished(path string) string { return path + "~" }
 
 // Accept waits for the next connection of a listening socket.
 func Accept(listener *os.File) (*os.File, error) {

@@ -18,13 +18,16 @@ type call struct {
 	nr      uint64
 	name    string
 	n       int
+	step    int    // its number among the calls of all that change something, 0 for none of these
 	text    string // its path, where it has one
 }
+
+func (c *call) String() string { return fmt.Sprintf("%d:%s:%d %s", c.process, c.name, c.n, c.text) }
 
 // count returns the call that a process is about to make, nil for one that is not counted.
 func (t *tracer) count(tid int, p *process, regs *unix.PtraceRegs) *call {
 	nr := regs.Orig_rax
-	if !p.init && runtimes(nr, regs) {
+	if !p.init && (runtimes(nr, regs) || wakes(tid, nr, regs)) {
 		return nil
 	}
 	c := &call{process: p.number, nr: nr, name: name(nr)}
@@ -33,7 +36,20 @@ func (t *tracer) count(tid int, p *process, regs *unix.PtraceRegs) *call {
 	if t.record != nil || t.fault.text != "" {
 		c.text = pathOf(tid, nr, regs)
 	}
+	if c.changes(regs) {
+		t.steps++
+		c.step = t.steps
+	}
 	return c
+}
+
+// wakes reports whether a call is the Go runtime's waking of a thread of its own that waits for descriptors.
+func wakes(tid int, nr uint64, regs *unix.PtraceRegs) bool {
+	if nr != unix.SYS_READ && nr != unix.SYS_WRITE || regs.Rdx != 8 {
+		return false
+	}
+	target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", tid, int32(regs.Rdi)))
+	return target == "anon_inode:[eventfd]"
 }
 
 // runtimes reports whether a call is one that the Go runtime makes on its own behalf, when and how often it likes, or one that can't fail.
@@ -101,7 +117,8 @@ func (c *call) changes(regs *unix.PtraceRegs) bool {
 		unix.SYS_PRCTL, unix.SYS_POLL, unix.SYS_PPOLL, unix.SYS_PIDFD_OPEN, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_DUP3, unix.SYS_SOCKET, unix.SYS_SOCKETPAIR,
 		unix.SYS_MEMFD_CREATE, unix.SYS_PIPE2, unix.SYS_RECVMSG, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_CAPSET,
 		unix.SYS_SETRESUID, unix.SYS_SETRESGID, unix.SYS_SETGROUPS, unix.SYS_RT_SIGACTION, unix.SYS_SETSID, unix.SYS_UMASK, unix.SYS_SECCOMP, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_WAIT4, unix.SYS_BPF, unix.SYS_IOCTL, unix.SYS_READV, unix.SYS_UNAME:
+		unix.SYS_WAIT4, unix.SYS_BPF, unix.SYS_IOCTL, unix.SYS_READV, unix.SYS_UNAME,
+		unix.SYS_GETSOCKOPT, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME, unix.SYS_RECVFROM, unix.SYS_INOTIFY_INIT1, unix.SYS_WAITID:
 		return false
 	}
 	return true

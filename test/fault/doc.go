@@ -10,7 +10,12 @@
 //	fault -record FILE -- PROGRAM…                  write down all calls
 //	fault -at 0:mkdirat:2 -fail EPERM -- PROGRAM…   the call is not made, and fails
 //	fault -at 1:mount:1 -kill 0 -- PROGRAM…         when the call has been made, process 0 is killed
+//	fault -step 17 -follow -- PROGRAM…              who has made the 17th call that changes something is killed after it
 //	fault -every mount_setattr -fail ENOSYS -- …    all calls of the name; -text WORDS for those of a path with the words only
 //
-// Its exit status is the program's, 128 and the signal where one ended it. The -hit file is made when the call has come.
+// A daemon's calls come in another order each time. So they are counted through as steps there, by whichever of its processes; for a step of
+// an init, who has started that is killed, as the init itself is the engine's business. With -follow its standard input and output are closed
+// once the program runs, for who waits for the end of that.
+//
+// Its exit status is the program's, 128 and the signal where one ended it. The -hit file has the call when that has come.
 package main

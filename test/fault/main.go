@@ -25,7 +25,9 @@ func main() {
 	flag.StringVar(&t.fault.text, "text", "", "`WORDS` in the path of the calls")
 	flag.StringVar(&fail, "fail", "", "`ERRNO` that the call fails with")
 	flag.IntVar(&t.fault.kill, "kill", -1, "`PROCESS` to kill after the call")
-	flag.StringVar(&t.fault.hit, "hit", "", "`FILE` to make when the call has come")
+	flag.IntVar(&t.fault.step, "step", 0, "`N` of the step whose maker is killed after it")
+	flag.BoolVar(&t.follows, "follow", false, "go on when the program has ended, until who it has left has ended too")
+	flag.StringVar(&t.fault.hit, "hit", "", "`FILE` to write the call to when it has come")
 	flag.StringVar(&record, "record", "", "`FILE` to write the calls to")
 	flag.StringVar(&pids, "pids", "", "`FILE` to write the processes' ids to")
 	flag.Parse()
@@ -75,6 +77,7 @@ type fault struct {
 
 	errno unix.Errno
 	kill  int
+	step  int // the maker is killed after this one of the steps, 0 for none
 	hit   string
 }
 
@@ -106,6 +109,9 @@ func (f *fault) parse(at, fail string) error {
 
 // is reports whether a call is the one, or one of those, that go wrong.
 func (f *fault) is(c *call) bool {
+	if f.step > 0 {
+		return f.step == c.step
+	}
 	if f.every != "" {
 		return c.name == f.every && (f.text == "" || strings.Contains(c.text, f.text))
 	}

@@ -43,6 +43,9 @@ func (t *tracer) settled(pid int) bool {
 		return true
 	}
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if t.follows && exe == t.program {
+		return true // a daemon, or about to be: who runs this tool looks for it
+	}
 	if err != nil || exe == t.program {
 		return false // on its way out, or to its execve
 	}

@@ -21,6 +21,9 @@ type tracer struct {
 	program string          // what the root executes
 	threads map[int]*thread // by id
 	started int             // processes so far
+	steps   int             // calls so far that change something
+	follows bool            // the end of the root is not the end
+	killed  int             // the process that was killed after its step
 	ending  bool            // the program is over; who is left is let go
 }
 
@@ -38,6 +41,8 @@ type thread struct {
 type process struct {
 	number int
 	pid    int
+	parent *process
+	own    bool           // it has executed the engine itself, and is not just a fork of what does
 	init   bool           // it has executed an init of the engine's, of which each call is meant
 	counts map[string]int // calls by name
 }
@@ -65,9 +70,15 @@ func (t *tracer) run(args []string) (unix.WaitStatus, error) {
 	}
 	t.root = pid
 	t.program, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	t.threads[pid] = &thread{process: t.newProcess(pid), born: true}
+	root := t.newProcess(pid, nil)
+	root.own = true
+	t.threads[pid] = &thread{process: root, born: true}
 	if err := unix.PtraceSyscall(pid, 0); err != nil {
 		return 0, fmt.Errorf("let it go on: %w", err)
+	}
+	if t.follows {
+		unix.Close(0)
+		unix.Close(1)
 	}
 	return t.follow()
 }
@@ -84,8 +95,8 @@ func inherited() []uintptr {
 	return files
 }
 
-func (t *tracer) newProcess(pid int) *process {
-	p := &process{number: t.started, pid: pid, counts: map[string]int{}}
+func (t *tracer) newProcess(pid int, parent *process) *process {
+	p := &process{number: t.started, pid: pid, parent: parent, counts: map[string]int{}}
 	t.started++
 	if t.pids != nil {
 		fmt.Fprintln(t.pids, pid)
@@ -111,6 +122,8 @@ func (t *tracer) follow() (result unix.WaitStatus, err error) {
 			delete(t.threads, tid)
 			if tid == t.root {
 				result = status
+			}
+			if tid == t.root && !t.follows || tid == t.killed {
 				t.letGo()
 			}
 			continue
@@ -167,7 +180,7 @@ func (t *tracer) event(tid int, th *thread, cause int) bool {
 		}
 		child.process = th.process
 		if cause != unix.PTRACE_EVENT_CLONE {
-			child.process = t.newProcess(int(message))
+			child.process = t.newProcess(int(message), th.process)
 		}
 		if child.born {
 			_ = unix.PtraceSyscall(int(message), 0)
@@ -180,11 +193,13 @@ func (t *tracer) event(tid int, th *thread, cause int) bool {
 		case err != nil:
 			return false // it has been killed
 		case strings.HasPrefix(exe, "/memfd:berth"):
-			th.process.init = true
+			th.process.init, th.process.own = true, false
 		case exe != t.program && !th.let: // else its SIGSTOP is under way, and is waited for
 			_ = unix.PtraceDetach(tid)
 			delete(t.threads, tid)
 			return true
+		default:
+			th.process.own = true
 		}
 	}
 	return false
@@ -204,7 +219,7 @@ func (t *tracer) call(tid int, th *thread) {
 		}
 		if th.kills {
 			th.kills = false
-			t.killProcess(t.fault.kill)
+			t.killAfter(th.process)
 		}
 		return
 	}
@@ -231,20 +246,34 @@ func (t *tracer) call(tid int, th *thread) {
 		return
 	}
 	if t.fault.hit != "" {
-		if f, err := os.Create(t.fault.hit); err == nil {
-			f.Close()
+		if c.text == "" {
+			c.text = pathOf(tid, c.nr, &regs)
 		}
+		_ = os.WriteFile(t.fault.hit, []byte(c.String()), 0o644)
 	}
 	if t.fault.errno != 0 {
 		th.fails = true
 		regs.Orig_rax = ^uint64(0) // no such call: nothing happens
 		_ = unix.PtraceSetRegs(tid, &regs)
 	}
-	th.kills = t.fault.kill >= 0
+	th.kills = t.fault.kill >= 0 || t.fault.step > 0
 	if th.kills && endsItself(regs.Orig_rax) {
 		// There is no stop after it.
-		t.killProcess(t.fault.kill)
+		t.killAfter(th.process)
 	}
+}
+
+// killAfter kills the process that is to be killed after a call of the given one.
+func (t *tracer) killAfter(p *process) {
+	if t.fault.step == 0 {
+		t.killProcess(t.fault.kill)
+		return
+	}
+	for !p.own && p.parent != nil {
+		p = p.parent
+	}
+	t.killed = p.pid
+	t.killProcess(p.number)
 }
 
 func (t *tracer) killProcess(number int) {
