@@ -76,32 +76,55 @@ func apply(t *testing.T, m *fake.Machine, text string) func(*Engine) error {
 func undo(e *Engine) error { return e.Undo(context.Background()) }
 
 // After a kill -9 at any point of Apply or Undo, the next one brings the node to
-// where the first would have.
+// where the first would have. Where more memory is used than is allowed, there are
+// the points of reclaiming it, too.
 func TestKilledAtEachPoint(t *testing.T) {
-	for mode, lasting := range map[string]string{"unified": "runtime", "legacy": "persistent"} {
-		t.Run(mode+" "+lasting, func(t *testing.T) {
-			text := everything + "properties: " + lasting + "\n"
-			m := machineWith(t, mode)
-			before := m.Snapshot()
-			points, _ := attempt(t, m, 0, apply(t, m, text))
-			during := m.Snapshot()
-			if during == before || points < 20 {
-				t.Fatalf("%d points, and this was done:\n%s", points, diff(before, during))
-			}
-			attempt(t, m, 0, undo)
-			same(t, "undo", before, m.Snapshot())
-			for n := 1; n <= points; n++ {
-				if _, lived := attempt(t, m, n, apply(t, m, text)); lived {
-					t.Fatalf("nobody was killed at %d of %d", n, points)
+	for _, c := range []struct{ mode, lasting, used string }{
+		{"unified", "runtime", "0"},
+		{"unified", "runtime", "4294967296"},
+		{"legacy", "persistent", "0"},
+	} {
+		t.Run(c.mode+" "+c.lasting+" "+c.used, func(t *testing.T) {
+			text := everything + "properties: " + c.lasting + "\n"
+			m := machineWith(t, c.mode)
+			use := func() {
+				if c.mode == "unified" {
+					m.Write("/sys/fs/cgroup/system.slice/memory.current", c.used+"\n")
 				}
-				attempt(t, m, 0, undo)
-				same(t, fmt.Sprintf("undo after a kill at %d", n), before, m.Snapshot())
-				attempt(t, m, n, apply(t, m, text))
-				attempt(t, m, 0, apply(t, m, text))
-				same(t, fmt.Sprintf("apply after a kill at %d", n), during, m.Snapshot())
-				attempt(t, m, n, undo)
-				attempt(t, m, 0, undo)
-				same(t, fmt.Sprintf("undo after an undo killed at %d", n), before, m.Snapshot())
+			}
+			// to does something with an engine that is killed at a point, and gives
+			// what the machine is then, whatever is used of its memory.
+			to := func(killAt int, do func(*Engine) error) (now string, points int, lived bool) {
+				points, lived = attempt(t, m, killAt, do)
+				use()
+				return m.Snapshot(), points, lived
+			}
+			use()
+			before := m.Snapshot()
+			during, applying, _ := to(0, apply(t, m, text))
+			if during == before || applying < 20 || c.used != "0" && applying < 30 {
+				t.Fatalf("%d points, and this was done:\n%s", applying, diff(before, during))
+			}
+			after, undoing, _ := to(0, undo)
+			same(t, "undo", before, after)
+			for n := 1; n <= applying; n++ {
+				if _, _, lived := to(n, apply(t, m, text)); lived {
+					t.Fatalf("nobody was killed at %d of %d", n, applying)
+				}
+				after, _, _ := to(0, undo)
+				same(t, fmt.Sprintf("undo after a kill at %d", n), before, after)
+				to(n, apply(t, m, text))
+				after, _, _ = to(0, apply(t, m, text))
+				same(t, fmt.Sprintf("apply after a kill at %d", n), during, after)
+				to(0, undo)
+			}
+			for n := 1; n <= undoing; n++ {
+				to(0, apply(t, m, text))
+				if _, _, lived := to(n, undo); lived {
+					t.Fatalf("nobody was killed at %d of %d", n, undoing)
+				}
+				after, _, _ := to(0, undo)
+				same(t, fmt.Sprintf("undo after an undo killed at %d", n), before, after)
 			}
 		})
 	}

@@ -47,7 +47,22 @@ func (e *Engine) removeGroup(c *record.Change) error {
 	if c.Before != "" {
 		return nil
 	}
-	g, err := e.Machine.Cgroups.Open(c.Target, cgroup.Made(c.Made))
+	return e.undoIn(c.Target, cgroup.Made(c.Made), func(g *cgroup.Group) error {
+		pids, err := g.AllProcs()
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if len(pids) > 0 {
+			return fmt.Errorf("%w: process %d and %d others are in it; end them, then undo again", cgroup.ErrBusy, pids[0], len(pids)-1)
+		}
+		return g.Destroy()
+	})
+}
+
+// undoIn does something with a cgroup that was changed. One that is gone since took
+// the change with it.
+func (e *Engine) undoIn(path string, by cgroup.Option, do func(*cgroup.Group) error) error {
+	g, err := e.Machine.Cgroups.Open(path, by)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -55,14 +70,7 @@ func (e *Engine) removeGroup(c *record.Change) error {
 		return err
 	}
 	defer g.Close()
-	pids, err := g.AllProcs()
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if len(pids) > 0 {
-		return fmt.Errorf("%w: process %d and %d others are in it; end them, then undo again", cgroup.ErrBusy, pids[0], len(pids)-1)
-	}
-	return g.Destroy()
+	return do(g)
 }
 
 // open gives a cgroup that the configuration names, which is the leave to change it.
@@ -101,25 +109,19 @@ func (e *Engine) revertFile(c *record.Change) error {
 	if made != nil && made.Before == "" && !c.Passing || c.Before == "" {
 		return nil // it goes with its cgroup
 	}
-	g, err := e.open(c.Group)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer g.Close()
-	value := c.Before
-	// Version 1 shows no limit of memory as a number that it does not take.
-	if w := (ledger.Write{File: c.Name, Value: "-1"}); c.Name == "memory.limit_in_bytes" {
-		if none, _ := w.Took(value); none {
-			value = "-1"
+	return e.undoIn(c.Group, cgroup.Force(), func(g *cgroup.Group) error {
+		if err := e.fits(c); err != nil {
+			return err
 		}
-	}
-	if err := e.fits(c); err != nil {
-		return err
-	}
-	return g.WriteFile(c.Name, value)
+		value := c.Before
+		// Version 1 shows no limit of memory as a number that it does not take.
+		if w := (ledger.Write{File: c.Name, Value: "-1"}); c.Name == "memory.limit_in_bytes" {
+			if none, _ := w.Took(value); none {
+				value = "-1"
+			}
+		}
+		return g.WriteFile(c.Name, value)
+	})
 }
 
 // move puts processes into a cgroup: one, or all that are in no cgroup. Forks come
@@ -176,16 +178,12 @@ func gone(err error) error {
 	return err
 }
 
-// moveBack puts processes back into the root.
+// moveBack puts processes back to where they were: one, or all into the root.
 func (e *Engine) moveBack(c *record.Change) error {
-	g, err := e.open(c.Group)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer g.Close()
+	return e.undoIn(c.Group, cgroup.Force(), func(g *cgroup.Group) error { return e.moveOut(g, c) })
+}
+
+func (e *Engine) moveOut(g *cgroup.Group, c *record.Change) error {
 	to := "/"
 	if c.PID != 0 && c.Before != "" {
 		to = c.Before

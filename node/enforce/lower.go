@@ -137,6 +137,7 @@ func (e *Engine) high(p *plan.Plan, s plan.Step) (throttle func(context.Context,
 		return nil, nil, err
 	}
 	throttle = func(ctx context.Context, n int64) error {
+		e.point("before lowering " + high.ID())
 		if s.Kind == plan.SetProperty {
 			return e.Machine.Units.Set(ctx, s.Target, config.Runtime, []ledger.Property{{Name: high.Name, Value: uint64(n)}})
 		}

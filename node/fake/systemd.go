@@ -148,6 +148,12 @@ func (s *Systemd) realize(name, property string) {
 		}
 		s.m.Write(dirs["memory"]+"/memory.limit_in_bytes", text+"\n")
 	case "MemoryMin", "MemoryHigh":
+		if s.m.V2 && property == "MemoryHigh" {
+			// What is above it is reclaimed at once.
+			if used, err := strconv.ParseUint(s.m.Read(dirs["memory"]+"/memory.current"), 10, 64); err == nil && used > v {
+				s.m.Write(dirs["memory"]+"/memory.current", text+"\n")
+			}
+		}
 		if s.m.V2 {
 			s.m.Write(dirs["memory"]+"/memory."+strings.ToLower(strings.TrimPrefix(property, "Memory")), text+"\n")
 		}
