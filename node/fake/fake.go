@@ -63,7 +63,7 @@ func New(t testing.TB, mode string, systemd bool) *Machine {
 	if systemd {
 		m.Mkdir("/run/systemd/system")
 		m.Mkdir("/etc/systemd")
-		m.Systemd = &Systemd{m: m, units: map[string]*slice{}}
+		m.Systemd = &Systemd{m: m, units: map[string]*slice{}, Signals: make(chan string)}
 		for _, name := range []string{"system.slice", "user.slice"} {
 			m.Systemd.start(name)
 		}
@@ -138,6 +138,14 @@ func (m *Machine) Read(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
+// Remove takes a file, or a folder with all that is in it, away.
+func (m *Machine) Remove(path string) {
+	m.T.Helper()
+	if err := os.RemoveAll(m.Dir + path); err != nil {
+		m.T.Fatal(err)
+	}
+}
+
 // groupDirs are the folders of a cgroup, by controller.
 func (m *Machine) groupDirs(path string) map[string]string {
 	dirs := map[string]string{}
@@ -174,9 +182,7 @@ func (m *Machine) Group(path string) {
 func (m *Machine) Ungroup(path string) {
 	m.T.Helper()
 	for _, dir := range m.groupDirs(path) {
-		if err := os.RemoveAll(m.Dir + dir); err != nil {
-			m.T.Fatal(err)
-		}
+		m.Remove(dir)
 	}
 }
 

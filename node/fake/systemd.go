@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/cgroup/systemd/unit"
@@ -19,12 +20,16 @@ import (
 // Systemd manages the slices of a machine, with drop-ins for what it is told to
 // set, and the cgroup files that follow.
 type Systemd struct {
-	m     *Machine
+	m *Machine
+	// mu guards what follows: a daemon and its test use it at once.
+	mu    sync.Mutex
 	units map[string]*slice
 	// Deaf properties are taken, and never reach the kernel's file.
 	Deaf string
 	// Calls are all that were made to change something.
 	Calls []string
+	// Signals are what Changes tells: names of units, sent by the test.
+	Signals chan string
 }
 
 type slice struct {
@@ -45,6 +50,8 @@ func (s *Systemd) unit(name string) *slice {
 
 // Properties gives the value of a property, infinity where none was set.
 func (s *Systemd) Properties(_ context.Context, name string, properties ...string) (map[string]any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	u := s.unit(name)
 	all := map[string]any{"ActiveState": "inactive", "MainPID": u.mainPID}
 	if u.active {
@@ -71,12 +78,16 @@ func (s *Systemd) value(name, property string) uint64 {
 
 // Service makes a service with a process.
 func (s *Systemd) Service(name string, pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	u := s.unit(name)
 	u.active, u.mainPID = true, uint32(pid)
 }
 
 // UnitOf goes by the main processes, and by the cgroup's name.
 func (s *Systemd) UnitOf(_ context.Context, pid int) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for name, u := range s.units {
 		if u.mainPID == uint32(pid) {
 			return name, nil
@@ -97,6 +108,8 @@ func (s *Systemd) dropIn(name, property string, lasting config.Lasting) string {
 
 // Set changes properties, as systemctl set-property does.
 func (s *Systemd) Set(_ context.Context, name string, lasting config.Lasting, properties []ledger.Property) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	u := s.unit(name)
 	for _, p := range properties {
 		s.Calls = append(s.Calls, "set "+name+" "+p.Name)
@@ -176,6 +189,8 @@ func (s *Systemd) start(name string) {
 
 // Activate starts a slice.
 func (s *Systemd) Activate(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.Calls = append(s.Calls, "start "+name)
 	if !s.unit(name).active {
 		s.start(name)
@@ -185,6 +200,8 @@ func (s *Systemd) Activate(_ context.Context, name string) error {
 
 // Stop stops a slice.
 func (s *Systemd) Stop(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.Calls = append(s.Calls, "stop "+name)
 	at, err := unit.SlicePath(name)
 	if err != nil {
@@ -197,6 +214,8 @@ func (s *Systemd) Stop(_ context.Context, name string) error {
 
 // Reload reads the drop-ins again: what has none has its default.
 func (s *Systemd) Reload(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.Calls = append(s.Calls, "reload")
 	for name, u := range s.units {
 		for property := range u.properties {
@@ -222,12 +241,14 @@ func (s *Systemd) Reload(context.Context) error {
 	return nil
 }
 
-// Changes tells nothing.
-func (s *Systemd) Changes(ctx context.Context, _ ...string) (<-chan string, error) {
-	return make(chan string), nil
+// Changes tells what the test sends; nobody hears it before this was called.
+func (s *Systemd) Changes(context.Context, ...string) (<-chan string, error) {
+	return s.Signals, nil
 }
 
 func (s *Systemd) snapshot() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.units)) {
 		u := s.units[name]

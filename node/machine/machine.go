@@ -203,6 +203,20 @@ func (m *Machine) group(path string) (plan.Group, bool) {
 	return found, true
 }
 
+// File is the path of a cgroup's file; "" if the cgroup is not there.
+func (m *Machine) File(group, controller, file string) string {
+	g, err := m.Cgroups.Open(group)
+	if err != nil {
+		return ""
+	}
+	defer g.Close()
+	dir := g.Directory(controller)
+	if dir == "" {
+		return ""
+	}
+	return dir + "/" + file
+}
+
 // Parameter reads a parameter of the kernel; false if it has it not.
 func (m *Machine) Parameter(name string) (string, bool) {
 	text, err := os.ReadFile(m.ParameterFile(name))

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/enforce"
+	"github.com/berth-runtime/berth/node/machine"
 	"github.com/berth-runtime/berth/node/plan"
 	"github.com/berth-runtime/berth/node/record"
 )
@@ -21,12 +24,18 @@ const (
 	fightWithin = time.Minute
 )
 
-// check looks at everything, reports what is not as planned, and mends it. who
-// has the writers of files, where they are known; it is nil for the slow look.
-func (d *Daemon) check(ctx context.Context, who map[string]int) {
+// news is what was heard since the last look.
+type news struct {
+	writers map[string]string // of files, by path, where they are known
+	daemons bool              // one of those that have an OOM score started or ended
+}
+
+// check looks at everything, reports what is not as planned, and mends it. Without
+// news it is the slow look.
+func (d *Daemon) check(ctx context.Context, n *news) {
 	var p *plan.Plan
 	var err error
-	if who == nil {
+	if n == nil || n.daemons {
 		p, err = d.Machine.Prepare(ctx, d.conf)
 	} else {
 		p, err = d.Machine.Again(ctx, d.plan)
@@ -49,7 +58,7 @@ func (d *Daemon) check(ctx context.Context, who map[string]int) {
 		}
 	}
 	for _, s := range drifted {
-		d.drift(s, who)
+		d.drift(s, n)
 	}
 	d.mu.Lock()
 	before := d.plan
@@ -58,14 +67,17 @@ func (d *Daemon) check(ctx context.Context, who map[string]int) {
 	fight := d.fights()
 	d.mu.Unlock()
 	switch {
-	case len(drifted) > 0 && fight && who != nil:
+	case len(drifted) > 0 && fight && n != nil:
 		d.failed("mend", fmt.Errorf("%d changes within %s: somebody keeps changing back what is mended; the next try is at the next recheck-interval (%s)",
 			fightDrifts, fightWithin, d.conf.Recheck))
 		return
 	case len(drifted) > 0 || d.stale(p):
 		d.mend(ctx, p, drifted, waiting)
 	}
-	if changedFiles(d, before, p) {
+	if d.Machine.Units == nil && d.conf.ScoreMode == config.Set {
+		d.ends.set(p.Facts.Daemons, d.Machine.Alive)
+	}
+	if changedPlaces(d.Machine, before, p) {
 		d.listen(ctx, p)
 	}
 	d.settleUnmended(p)
@@ -91,7 +103,7 @@ func (d *Daemon) waits(p *plan.Plan, s plan.Step) bool {
 }
 
 // drift reports one setting that does not hold.
-func (d *Daemon) drift(s plan.Step, who map[string]int) {
+func (d *Daemon) drift(s plan.Step, n *news) {
 	on := d.engine.Record.Find(s.ID())
 	if on == nil {
 		return // it was never set: a daemon that has started, or a slice
@@ -100,7 +112,7 @@ func (d *Daemon) drift(s plan.Step, who map[string]int) {
 	if s.Write != nil && s.Now == s.Value {
 		found = s.FileNow
 	}
-	by := d.who(s, who)
+	by := d.who(s, n)
 	d.mu.Lock()
 	first := d.state.unmended[s.ID()] == ""
 	if first {
@@ -133,7 +145,7 @@ func quote(value string) string {
 }
 
 // who says what is known of who changed a setting.
-func (d *Daemon) who(s plan.Step, who map[string]int) string {
+func (d *Daemon) who(s plan.Step, n *news) string {
 	file := ""
 	switch {
 	case s.Kind == plan.SetParameter:
@@ -141,12 +153,8 @@ func (d *Daemon) who(s plan.Step, who map[string]int) string {
 	case s.Write != nil:
 		file = d.Machine.File(s.Group, s.Write.Controller, s.Write.File)
 	}
-	if pid := who[file]; pid > 1 {
-		name, at := d.Machine.Describe(pid)
-		if name == "" {
-			return fmt.Sprintf("by a process that has ended since (pid %d)", pid)
-		}
-		return fmt.Sprintf("by %s (pid %d, in %s)", name, pid, at)
+	if n != nil && n.writers[file] != "" {
+		return "by " + n.writers[file]
 	}
 	if s.Kind != plan.SetProperty {
 		return "by an unknown process"
@@ -274,14 +282,14 @@ func (d *Daemon) fights() bool {
 	return len(d.state.recent) >= fightDrifts
 }
 
-// changedFiles reports whether other files are to be watched than before: a slice
-// that was stopped and started has new ones of the same names.
-func changedFiles(d *Daemon, before, now *plan.Plan) bool {
+// changedPlaces reports whether other files and units are to be listened to than
+// before: a slice that was stopped and started has new files of the same names.
+func changedPlaces(m *machine.Machine, before, now *plan.Plan) bool {
 	for _, at := range now.Places {
 		_, was := before.Facts.Groups[at.Path]
 		if _, is := now.Facts.Groups[at.Path]; was != is {
 			return true
 		}
 	}
-	return !slices.Equal(watched(d.Machine, before), watched(d.Machine, now))
+	return !slices.Equal(watched(m, before), watched(m, now)) || !maps.Equal(daemonUnits(before), daemonUnits(now))
 }

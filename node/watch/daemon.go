@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +34,7 @@ type Daemon struct {
 	journal *journal
 	notify  notifier
 	files   *files
+	ends    *ends
 	engine  *enforce.Engine
 	units   <-chan string
 	unhear  context.CancelFunc
@@ -77,10 +80,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.journal.write(Event{Name: "step", Priority: info, Message: text})
 	}, Tick: d.pet()}
 	d.settleDown()
-	if d.files, err = newFiles(); err != nil {
+	if d.files, err = newFiles(d.writer); err != nil {
 		return err
 	}
 	defer d.files.close()
+	d.ends = newEnds()
+	defer d.ends.close()
 	if err := d.begin(ctx, conf); err != nil {
 		return err
 	}
@@ -134,8 +139,16 @@ func (d *Daemon) begin(ctx context.Context, conf *config.Config) error {
 	}
 	d.listen(ctx, p)
 	// Not the slow look, which would try again at once what failed just now.
-	d.check(ctx, map[string]int{})
+	d.check(ctx, &news{})
 	return nil
+}
+
+// writer says who wrote to a file. What systemd writes it was told to by others.
+func (d *Daemon) writer(pid int) string {
+	if pid == 1 && d.Machine.Units != nil {
+		return ""
+	}
+	return d.Machine.Describe(pid)
 }
 
 // pet gives what keeps the watchdog quiet while memory is reclaimed, which may
@@ -163,11 +176,11 @@ func (d *Daemon) listen(ctx context.Context, p *plan.Plan) {
 	if d.Machine.Units == nil {
 		return
 	}
-	var slices []string
+	names := slices.Collect(maps.Keys(daemonUnits(p)))
 	for _, at := range p.Places {
-		slices = append(slices, at.Slice)
+		names = append(names, at.Slice)
 	}
-	units, err := d.Machine.Units.Changes(hearing, slices...)
+	units, err := d.Machine.Units.Changes(hearing, names...)
 	if err != nil {
 		d.journal.write(Event{Name: "watch", Priority: warning, Message: err.Error() + "; what systemd changes is found in the kernel's files"})
 		return
@@ -201,6 +214,17 @@ func (d *Daemon) loop(ctx context.Context) {
 		defer t.Stop()
 		dog = t.C
 	}
+	again, looks := time.NewTimer(time.Hour), 0 // for daemons, once one of them starts or ends
+	again.Stop()
+	defer again.Stop()
+	look := func(n *news) {
+		d.gather(ctx, n)
+		d.check(ctx, n)
+		if n.daemons {
+			again.Reset(lookAgain[0])
+			looks = 1
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -211,13 +235,20 @@ func (d *Daemon) loop(ctx context.Context) {
 			d.reload(ctx)
 			recheck.Reset(d.conf.Recheck)
 		case w := <-d.files.events:
-			d.check(ctx, d.gather(ctx, w))
-		case _, open := <-d.units:
-			if !open {
-				d.units = nil // systemd was restarted, or the bus; the slow look takes it up again
-				continue
+			look(&news{writers: map[string]string{w.path: w.who}})
+		case name, open := <-d.units:
+			n := &news{}
+			if d.hear(n, name, open); open {
+				look(n)
 			}
-			d.check(ctx, d.gather(ctx, written{}))
+		case <-d.ends.ended:
+			look(&news{daemons: true})
+		case <-again.C:
+			d.check(ctx, &news{daemons: true})
+			if looks < len(lookAgain) {
+				again.Reset(lookAgain[looks])
+				looks++
+			}
 		case <-recheck.C:
 			if d.units == nil {
 				d.listen(ctx, d.plan)
@@ -227,23 +258,34 @@ func (d *Daemon) loop(ctx context.Context) {
 	}
 }
 
+// hear takes a signal of systemd.
+func (d *Daemon) hear(n *news, unit string, open bool) {
+	if !open {
+		d.units = nil // systemd was restarted, or the bus; the slow look takes it up again
+		return
+	}
+	n.daemons = n.daemons || daemonUnits(d.plan)[unit]
+}
+
 // gather waits a moment for what else changes, since a hand seldom does one thing.
-func (d *Daemon) gather(ctx context.Context, first written) map[string]int {
-	who := map[string]int{first.path: first.pid}
+func (d *Daemon) gather(ctx context.Context, n *news) {
+	if n.writers == nil {
+		n.writers = map[string]string{}
+	}
 	timer := time.NewTimer(settle)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return who
+			return
 		case w := <-d.files.events:
-			who[w.path] = w.pid
-		case _, open := <-d.units:
-			if !open {
-				d.units = nil
-			}
+			n.writers[w.path] = w.who
+		case name, open := <-d.units:
+			d.hear(n, name, open)
+		case <-d.ends.ended:
+			n.daemons = true
 		case <-timer.C:
-			return who
+			return
 		}
 	}
 }

@@ -61,7 +61,12 @@ kernel-parameters: set
 
 func start(t *testing.T, text string) *running {
 	t.Helper()
-	r := &running{t: t, m: fake.New(t, "unified", true), said: &lines{}, told: &lines{}, hup: make(chan os.Signal, 1), text: text}
+	return startOn(fake.New(t, "unified", true), t, text)
+}
+
+func startOn(m *fake.Machine, t *testing.T, text string) *running {
+	t.Helper()
+	r := &running{t: t, m: m, said: &lines{}, told: &lines{}, hup: make(chan os.Signal, 1), text: text}
 	dir := t.TempDir()
 	r.socket = filepath.Join(dir, "http")
 	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -13,8 +12,8 @@ import (
 
 // written tells of a file that was written to.
 type written struct {
-	path string
-	pid  int // who did it; 0 where that is not known
+	path string // as it was given to set
+	who  string // "" where that is not known
 }
 
 // files tells of writes to single files. Fanotify says who it was, and wants
@@ -24,14 +23,21 @@ type files struct {
 	file   *os.File
 	fan    bool
 	done   chan struct{}
+	// describe says who a process is. It is asked at once when an event comes: a
+	// shell's echo may be over a moment later.
+	describe func(pid int) string
 
 	mu      sync.Mutex
-	watches map[string]int32
-	names   map[int32]string // of inotify
+	watches map[string]watch
+	names   map[watch]string
 }
 
-func newFiles() (*files, error) {
-	f := &files{events: make(chan written, 64), done: make(chan struct{}), watches: map[string]int32{}, names: map[int32]string{}}
+// watch names a watched file in events: by its inode, since whoever writes may have
+// reached it by another mount and so by another path; for inotify by the watch.
+type watch struct{ device, inode uint64 }
+
+func newFiles(describe func(pid int) string) (*files, error) {
+	f := &files{events: make(chan written, 64), done: make(chan struct{}), describe: describe, watches: map[string]watch{}, names: map[watch]string{}}
 	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_LARGEFILE)
 	if f.fan = err == nil; !f.fan {
 		if fd, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
@@ -52,18 +58,19 @@ func (f *files) set(paths []string) error {
 	for _, path := range paths {
 		wanted[path] = true
 	}
-	for path, watch := range f.watches {
+	for path, w := range f.watches {
 		if !wanted[path] {
-			f.forget(path, watch)
+			f.forget(path, w)
 		}
 	}
+	var failed error
 	for _, path := range paths {
 		// Each is added anew: a file of the same name may be another since.
 		if err := f.add(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("watch %s: %w", path, err)
+			failed = errors.Join(failed, fmt.Errorf("watch %s: %w", path, err))
 		}
 	}
-	return nil
+	return failed
 }
 
 func (f *files) add(path string) error {
@@ -73,22 +80,29 @@ func (f *files) add(path string) error {
 	}
 	var err2 error
 	err = raw.Control(func(fd uintptr) {
+		var w watch
 		if f.fan {
-			err2 = unix.FanotifyMark(int(fd), unix.FAN_MARK_ADD, unix.FAN_MODIFY, unix.AT_FDCWD, path)
-			f.watches[path] = 0
-			return
+			var st unix.Stat_t
+			if err2 = unix.Stat(path, &st); err2 == nil {
+				err2 = unix.FanotifyMark(int(fd), unix.FAN_MARK_ADD, unix.FAN_MODIFY, unix.AT_FDCWD, path)
+			}
+			w = watch{uint64(st.Dev), st.Ino}
+		} else {
+			var number int
+			number, err2 = unix.InotifyAddWatch(int(fd), path, unix.IN_MODIFY)
+			w = watch{inode: uint64(number)}
 		}
-		watch, err := unix.InotifyAddWatch(int(fd), path, unix.IN_MODIFY)
-		if err2 = err; err == nil {
-			f.watches[path], f.names[int32(watch)] = int32(watch), path
+		if err2 == nil {
+			delete(f.names, f.watches[path])
+			f.watches[path], f.names[w] = w, path
 		}
 	})
 	return errors.Join(err, err2)
 }
 
-func (f *files) forget(path string, watch int32) {
+func (f *files) forget(path string, w watch) {
 	delete(f.watches, path)
-	delete(f.names, watch)
+	delete(f.names, w)
 	raw, err := f.file.SyscallConn()
 	if err != nil {
 		return
@@ -98,7 +112,7 @@ func (f *files) forget(path string, watch int32) {
 		if f.fan {
 			_ = unix.FanotifyMark(int(fd), unix.FAN_MARK_REMOVE, unix.FAN_MODIFY, unix.AT_FDCWD, path)
 		} else {
-			_, _ = unix.InotifyRmWatch(int(fd), uint32(watch))
+			_, _ = unix.InotifyRmWatch(int(fd), uint32(w.inode))
 		}
 	})
 }
@@ -112,17 +126,22 @@ func (f *files) read() {
 	buf := make([]byte, 4096)
 	for {
 		n, err := f.file.Read(buf)
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
 		if err != nil {
-			return // closed
-		}
-		list := f.inotify(buf[:n])
-		if f.fan {
-			list = fanotify(buf[:n])
-		}
-		for _, w := range list {
-			if w.pid == os.Getpid() {
-				continue
+			n = 0 // fanotify could not open the file for us (fanotify(7)): something was written
+			select {
+			case f.events <- written{}:
+			case <-f.done:
+				return
 			}
+		}
+		list := f.inotify
+		if f.fan {
+			list = f.fanotify
+		}
+		for _, w := range list(buf[:n]) {
 			select {
 			case f.events <- w:
 			case <-f.done:
@@ -134,18 +153,13 @@ func (f *files) read() {
 
 // inotify takes struct inotify_event apart: four numbers and a name.
 func (f *files) inotify(buf []byte) []written {
-	if f.fan {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	var list []written
 	for len(buf) >= unix.SizeofInotifyEvent {
 		size := unix.SizeofInotifyEvent + uint64(binary.NativeEndian.Uint32(buf[12:]))
 		if size > uint64(len(buf)) {
 			break
 		}
-		list = append(list, written{path: f.names[int32(binary.NativeEndian.Uint32(buf))]})
+		list = append(list, written{path: f.name(watch{inode: uint64(binary.NativeEndian.Uint32(buf))})})
 		buf = buf[size:]
 	}
 	return list
@@ -153,7 +167,8 @@ func (f *files) inotify(buf []byte) []written {
 
 // fanotify takes struct fanotify_event_metadata apart: its length at 0, a
 // descriptor of the file at 16 and the pid at 20. The descriptor is ours to close.
-func fanotify(buf []byte) []written {
+// What we wrote ourselves is no news.
+func (f *files) fanotify(buf []byte) []written {
 	const size = 24
 	var list []written
 	for len(buf) >= size {
@@ -161,13 +176,29 @@ func fanotify(buf []byte) []written {
 		if length < size || uint64(length) > uint64(len(buf)) {
 			break
 		}
-		w := written{pid: int(int32(binary.NativeEndian.Uint32(buf[20:])))}
-		if fd := int32(binary.NativeEndian.Uint32(buf[16:])); fd >= 0 {
-			w.path, _ = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(fd)))
-			unix.Close(int(fd))
+		var w written
+		pid := int(int32(binary.NativeEndian.Uint32(buf[20:])))
+		if pid > 0 && pid != os.Getpid() { // 0 is one outside of our pid namespace
+			w.who = f.describe(pid)
 		}
-		list = append(list, w)
+		if fd := int(int32(binary.NativeEndian.Uint32(buf[16:]))); fd >= 0 {
+			var st unix.Stat_t
+			if unix.Fstat(fd, &st) == nil {
+				w.path = f.name(watch{uint64(st.Dev), st.Ino})
+			}
+			unix.Close(fd)
+		}
+		if pid != os.Getpid() {
+			list = append(list, w)
+		}
 		buf = buf[length:]
 	}
 	return list
+}
+
+// name gives the path of a watch.
+func (f *files) name(w watch) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.names[w]
 }
