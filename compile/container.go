@@ -84,6 +84,7 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 	path := c.lookUp(&p.Process)
 	c.landlockEnforce(&p.Process, rules)
 	c.closeOwn()
+	c.sendStamps()
 	c.ask(Ready)
 	c.gate()
 	c.execute(&p.Process, path)
@@ -158,6 +159,15 @@ func (c *compiler) aside(from, back program.Label, block func()) {
 		block()
 		c.Jump(back)
 	})
+}
+
+// sendStamps tells when the calls so far were made, where that is wanted. It is
+// before the seccomp filter, which may not let us ask for the time.
+func (c *compiler) sendStamps() {
+	if c.f.Stamps {
+		c.Because("", "tell when each call was made")
+		c.SendStamps(c.report)
+	}
 }
 
 // ask sends an Ask without a descriptor and waits for the answer.

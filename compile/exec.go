@@ -40,6 +40,7 @@ func Exec(p *plan.Plan, process *plan.Process, f *Facts) (*program.Program, erro
 	c.process(process)
 	path := c.lookUp(process)
 	c.landlockEnforce(process, rules)
+	c.sendStamps()
 	c.execute(process, path)
 	return c.finish()
 }

@@ -61,6 +61,8 @@ type Facts struct {
 	Spare          int
 	// LastCap is the highest capability that the kernel knows.
 	LastCap int
+	// Stamps lets the Program tell when it made each of its calls.
+	Stamps bool
 }
 
 // inherited lists the descriptors that the Program was given for its own use.

@@ -9,6 +9,7 @@ import (
 type Program struct {
 	Ops []Op
 
+	stamped int    // how many of the first ops have a stamp, each behind its clock_gettime
 	image   []byte // room for ELF header and interpreter, header, data, ops
 	dataEnd uint32 // where the data ends and the ops begin
 	regions []region
@@ -22,20 +23,24 @@ func (b *Builder) Build(reportFD int) (*Program, error) {
 	if reportFD < 0 {
 		b.fail(nil, "the report descriptor is negative")
 	}
-	n := b.count()
+	ops := b.ops
+	if len(b.full) > 0 {
+		ops = make([]Op, 0, b.count())
+		for _, chunk := range append(b.full, b.ops) {
+			ops = append(ops, chunk...)
+		}
+	}
+	if b.stamped > 0 {
+		ops = b.stamp(ops)
+	}
+	n := len(ops)
 	if n > MaxOps || len(b.buf)+n*opLen > MaxImage {
 		b.fail(nil, "the program is larger than an image may be")
 	}
 	if b.err != nil {
 		return nil, b.err
 	}
-	p := &Program{Ops: b.ops, regions: b.regions, pointer: b.pointer}
-	if len(b.full) > 0 {
-		p.Ops = make([]Op, 0, n)
-		for _, chunk := range append(b.full, b.ops) {
-			p.Ops = append(p.Ops, chunk...)
-		}
-	}
+	p := &Program{Ops: ops, stamped: b.stamped, regions: b.regions, pointer: b.pointer}
 
 	b.buf = append(b.buf, zeros[:-len(b.buf)&7]...)
 	p.dataEnd = uint32(len(b.buf))

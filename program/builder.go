@@ -43,6 +43,7 @@ type Builder struct {
 	labels  []int32 // index of the op each label is placed at, -1 before
 	note    Note
 	fuel    uint32
+	stamped int // how many ops are to be stamped: see SendStamps
 	err     *BuildError
 }
 
