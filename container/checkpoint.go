@@ -37,6 +37,7 @@ type CheckpointOptions struct {
 
 // Checkpoint writes the container's processes down.
 func (c *Container) Checkpoint(o *CheckpointOptions) error {
+	defer c.runtime.Trace.Begin("checkpoint").End()
 	if err := wantRoot("checkpoint"); err != nil {
 		return err
 	}
@@ -83,6 +84,7 @@ type dumper struct {
 }
 
 func (d *dumper) dump() error {
+	defer d.runtime.Trace.Begin("let criu write it down").End()
 	var err error
 	if d.criu, err = d.o.options(d.folders); err != nil {
 		return err

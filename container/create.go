@@ -81,6 +81,7 @@ type maker struct {
 // Create makes a container from a bundle, up to the point where only the user's
 // program is left to be executed. When it fails, nothing is left.
 func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
+	defer r.Trace.Begin("create").End()
 	var bus *bus
 	if r.Systemd && !r.NoCgroup {
 		bus = dialSystemd()
@@ -103,7 +104,9 @@ func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byt
 	if err := CheckID(id); err != nil {
 		return nil, nil, err
 	}
+	reading := r.Trace.Begin("read and check config.json")
 	config, s, warnings, err := o.load()
+	reading.End()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +116,9 @@ func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byt
 	if err := o.IO.check(s.Process != nil && s.Process.Terminal); err != nil {
 		return nil, nil, err
 	}
+	probing := r.Trace.Begin("look at the host")
 	h, err := host.Probe()
+	probing.End()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,18 +127,22 @@ func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byt
 			return nil, nil, err
 		}
 	}
+	planning := r.Trace.Begin("plan")
 	p, err := plan.New(s, h, plan.Options{
 		ID: id, Bundle: o.Bundle, SystemdCgroup: r.Systemd, NoCgroup: r.NoCgroup,
 		NoPivot: o.NoPivot, NoNewKeyring: o.NoNewKeyring, PreserveFDs: len(o.Preserve),
 		Init: o.Init,
 	})
+	planning.End()
 	if err != nil {
 		return nil, nil, &spec.ConfigError{Err: err}
 	}
 	for _, w := range p.Warnings {
 		r.warn("%s", w)
 	}
+	claiming := r.Trace.Begin("take the id")
 	c, err := r.claim(id)
+	claiming.End()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,6 +180,7 @@ func (o *IO) check(terminal bool) error {
 
 // intend puts on record what is to be made, and makes what the processes go into.
 func (m *maker) intend(config []byte) error {
+	defer m.runtime.Trace.Begin("record the intent, make the cgroup").End()
 	m.Record = Record{
 		ID: m.plan.ID, OCIVersion: m.spec.Version, Bundle: m.o.Bundle, Rootfs: m.plan.Root.Path,
 		Created: time.Now().UTC(), Owner: uint32(os.Geteuid()), Annotations: m.spec.Annotations,
@@ -208,7 +218,10 @@ func (m *maker) make(config []byte) (*Created, error) {
 	if err := m.start(); err != nil {
 		return nil, err
 	}
-	if err := m.child.Serve(compile.Ready, m.serve); err != nil {
+	serving := m.runtime.Trace.Begin("serve the init until it is ready")
+	err := m.child.Serve(compile.Ready, m.serve)
+	serving.End()
+	if err != nil {
 		return nil, m.died(err)
 	}
 	if err := m.settle(); err != nil {
@@ -228,7 +241,10 @@ func (m *maker) make(config []byte) (*Created, error) {
 
 func (m *maker) start() error {
 	m.spawn.Program = func(f *compile.Facts) (*program.Program, error) { return compile.Container(m.plan, f) }
+	m.spawn.Trace = m.runtime.Trace
+	starting := m.runtime.Trace.Begin("launch the init")
 	child, err := m.spawn.Start()
+	starting.End()
 	for _, fd := range m.fds {
 		unix.Close(fd)
 	}
@@ -242,6 +258,7 @@ func (m *maker) start() error {
 
 // settle makes the container known: its record, its pid file, its pidfd.
 func (m *maker) settle() error {
+	defer m.runtime.Trace.Begin("record the container").End()
 	s, err := statOf(m.child.Pid)
 	if err != nil {
 		return fmt.Errorf("container %s: its first process %d: %w", m.ID, m.child.Pid, err)
@@ -327,6 +344,7 @@ func (m *maker) fail() {
 // Go lets the first process of an attached container execute the user's program.
 // The poststart hooks have run when it returns.
 func (c *Created) Go() error {
+	defer c.runtime.Trace.Begin("let it execute its program").End()
 	if err := c.child.Answer(); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 // killed; a running one only by force. By force it works from whatever a killed
 // command has left.
 func (c *Container) Delete(force bool) error {
+	defer c.runtime.Trace.Begin("delete").End()
 	if force {
 		// Whoever holds the lock may be waiting for this very process.
 		c.killFirst()
@@ -64,6 +65,7 @@ func (c *Container) remove() error {
 
 // killFirst ends the first process and waits until it is gone.
 func (c *Container) killFirst() {
+	defer c.runtime.Trace.Begin("end the first process").End()
 	fd, err := c.pidfd()
 	if err != nil {
 		return
@@ -80,6 +82,7 @@ func (c *Container) killFirst() {
 
 // removeGroup ends what is left in the container's cgroup and removes it.
 func (c *Container) removeGroup() error {
+	defer c.runtime.Trace.Begin("remove the cgroup").End()
 	g, err := c.openGroup()
 	if errors.Is(err, fs.ErrNotExist) || g == nil && err == nil {
 		return nil

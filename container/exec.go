@@ -57,6 +57,7 @@ type execer struct {
 // Exec adds a process to the container. When it returns, the process's program
 // has been executed.
 func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
+	defer c.runtime.Trace.Begin("exec").End()
 	switch status := c.status(); status {
 	case specs.StateRunning, specs.StateCreated:
 	case specs.StateStopped:
@@ -78,7 +79,9 @@ func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 	if err := o.IO.check(o.Process.Terminal); err != nil {
 		return nil, err
 	}
+	planning := c.runtime.Trace.Begin("plan")
 	p, err := c.plan()
+	planning.End()
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +97,7 @@ func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 }
 
 func (e *execer) run() (*launch.Child, error) {
+	preparing := e.runtime.Trace.Begin("prepare what the init needs")
 	joins, err := e.namespacesOf(e.Pid)
 	if err != nil {
 		return nil, err
@@ -111,6 +115,7 @@ func (e *execer) run() (*launch.Child, error) {
 	f.ChownStdio = chownStdio(e.o.Stdio, &e.process, e.plan.IDs.UID)
 	f.KeepGroups = setgroupsDenied(e.Pid)
 	e.spawn.Stdio, e.spawn.Preserved = e.o.Stdio, e.o.Preserve
+	e.spawn.Trace = e.runtime.Trace
 	e.spawn.Gate, e.spawn.Cgroup = -1, -1
 	e.spawn.Joins, e.spawn.Root = joins.list, joins.root
 	e.spawn.Program = func(f *compile.Facts) (*program.Program, error) { return compile.Exec(e.plan, &e.process, f) }
@@ -126,6 +131,7 @@ func (e *execer) run() (*launch.Child, error) {
 			g.Close()
 		}
 	}()
+	preparing.End()
 	child, err := e.start()
 	if errors.Is(err, unix.EBUSY) && group != nil && len(e.o.Cgroups) == 0 {
 		child, err = e.startBesideFirst(group.Host())
@@ -134,7 +140,10 @@ func (e *execer) run() (*launch.Child, error) {
 		return nil, err
 	}
 	e.child = child
-	if err := child.Serve(0, e.serve); !errors.Is(err, launch.ErrExecuted) {
+	serving := e.runtime.Trace.Begin("serve the init until it executes the program")
+	err = child.Serve(0, e.serve)
+	serving.End()
+	if !errors.Is(err, launch.ErrExecuted) {
 		child.Kill()
 		return nil, err
 	}

@@ -45,6 +45,7 @@ func (r *Runtime) CollectGarbage(dry bool, tell func(*Leftover)) error {
 }
 
 func (r *Runtime) collect(id string, dry bool, tell func(*Leftover)) error {
+	defer r.Trace.Begin("look after " + id).End()
 	c, err := r.open(id)
 	if errors.Is(err, ErrNotExist) {
 		return nil // deleted meanwhile

@@ -86,6 +86,7 @@ func (c *Container) runHooks(kind string, hooks []specs.Hook, state []byte, insi
 
 func (c *Container) runHook(kind string, index int, h *specs.Hook, state []byte, inside int) error {
 	at := "/hooks/" + kind + "/" + strconv.Itoa(index)
+	defer c.runtime.Trace.Begin("run the hook " + at).End()
 	run := hookRun{at: at, hook: h, state: state, inside: inside, dir: c.Bundle}
 	if err := run.run(c); err != nil {
 		return &HookError{At: at, Path: h.Path, Err: err}

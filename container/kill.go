@@ -12,6 +12,7 @@ import (
 // container. Without a pid namespace of its own, the others outlive the first,
 // so the cgroup is what names them.
 func (c *Container) Kill(signal unix.Signal, all bool) error {
+	defer c.runtime.Trace.Begin("kill").End()
 	if !all && (c.alive() || c.ownPids()) {
 		return c.signalFirst(signal)
 	}

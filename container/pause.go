@@ -10,6 +10,7 @@ import (
 
 // Pause freezes all processes of the container.
 func (c *Container) Pause() error {
+	defer c.runtime.Trace.Begin("pause").End()
 	switch status := c.status(); status {
 	case specs.StateRunning, specs.StateCreated:
 	default:
@@ -23,6 +24,7 @@ func (c *Container) Pause() error {
 
 // Resume lets them go on.
 func (c *Container) Resume() error {
+	defer c.runtime.Trace.Begin("resume").End()
 	if c.status() != Paused {
 		return fmt.Errorf("cannot resume container %s: %w", c.ID, ErrNotPaused)
 	}

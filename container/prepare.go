@@ -20,6 +20,7 @@ import (
 
 // prepare finds out and opens what the Program needs of us.
 func (m *maker) prepare() error {
+	defer m.runtime.Trace.Begin("prepare what the init needs").End()
 	p := m.plan
 	m.spawn.Stdio = m.o.Stdio
 	m.spawn.Preserved = m.o.Preserve

@@ -25,6 +25,7 @@ type RestoreOptions struct {
 // Restore makes a container whose processes are those of a checkpoint. They run
 // when it returns. When it fails, nothing is left.
 func (r *Runtime) Restore(id string, o *RestoreOptions) (*Created, error) {
+	defer r.Trace.Begin("restore").End()
 	if err := wantRoot("restore"); err != nil {
 		return nil, err
 	}
@@ -67,6 +68,7 @@ type bringer struct {
 }
 
 func (b *bringer) bring(config []byte) error {
+	defer b.runtime.Trace.Begin("let criu bring it back").End()
 	if err := refuseForCriu(b.plan); err != nil {
 		return fmt.Errorf("cannot restore container %s: %w", b.ID, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/internal/trace"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,6 +26,8 @@ type Runtime struct {
 	// Warn is told what is odd but no error, Debug what may help to understand.
 	// Both may be nil.
 	Warn, Debug func(message string)
+	// Trace is told what takes how long; nil for nobody.
+	Trace *trace.Trace
 }
 
 // Errors that callers branch on. Clients search their words.

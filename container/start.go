@@ -17,6 +17,7 @@ import (
 
 // Start lets a created container execute its program.
 func (c *Container) Start() error {
+	defer c.runtime.Trace.Begin("start").End()
 	if err := c.hold(); err != nil {
 		return err
 	}
@@ -56,6 +57,7 @@ func (c *Container) Start() error {
 
 // passGate connects to the first process and serves it up to its execve.
 func (c *Container) passGate(config *specs.Spec) error {
+	defer c.runtime.Trace.Begin("pass the gate").End()
 	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("container %s: make a socket: %w", c.ID, err)

@@ -73,6 +73,7 @@ func awaitUnit(p *plan.Plan, h *host.Host, f *compile.Facts) {
 // startUnit makes the unit around the child, which waits for it, and does to its
 // cgroup what systemd cannot be asked to. The Record names it already.
 func (m *maker) startUnit() error {
+	defer m.runtime.Trace.Begin("let systemd start the unit").End()
 	c := &m.plan.Cgroup
 	made, err := m.bus.Start(context.Background(), c.Unit.Unit, unitProperties(c.Unit, m.child.Pid))
 	if err != nil {
@@ -196,6 +197,7 @@ func (m *maker) undoUnit() {
 // systemd that does not answer keeps nobody from deleting: without a process a
 // scope ends by itself.
 func (c *Container) stopUnit() error {
+	defer c.runtime.Trace.Begin("let systemd stop the unit").End()
 	if c.Cgroup.Unit == "" {
 		return nil
 	}

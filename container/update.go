@@ -24,6 +24,7 @@ type Changes struct {
 // Update changes the limits of a container that has a process, and remembers
 // them with its config. A change that is refused leaves all limits as they were.
 func (c *Container) Update(changes *Changes) error {
+	defer c.runtime.Trace.Begin("update").End()
 	if err := c.hold(); err != nil {
 		return err
 	}

@@ -76,9 +76,12 @@ func (c *Child) receive() (compile.Record, int, error) {
 		c.reapLost()
 		return compile.Record{}, -1, ErrExecuted
 	}
-	var buf [64]byte
+	buf := make([]byte, c.stamps.room())
 	var control [24]byte
-	n, oobn, err := recvmsg(c.report, buf[:], control[:])
+	n, oobn, err := recvmsg(c.report, buf, control[:])
+	if err == nil && c.stamps.take(buf[:n]) {
+		return c.receive()
+	}
 	switch {
 	case err == unix.ECONNRESET, err == nil && n == 0:
 		return compile.Record{}, -1, ErrExecuted

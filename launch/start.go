@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/internal/trace"
 	"github.com/berth-runtime/berth/program"
 	"golang.org/x/sys/unix"
 )
@@ -32,6 +33,8 @@ type Spawn struct {
 	Root int
 
 	CloneFlags uintptr
+	// Trace is told what takes how long; nil for nobody.
+	Trace *trace.Trace
 	// Cgroup is a directory of the unified hierarchy to clone the child into, or -1.
 	Cgroup int
 }
@@ -51,6 +54,8 @@ type Child struct {
 	// forks is set until the news of a fork has come.
 	forks bool
 	image uint64 // the inode of what it executes
+	// stamps reads the message by which a traced Program tells of its calls.
+	stamps *stamps
 }
 
 // Start clones the child. It runs at once; Serve must follow.
@@ -72,12 +77,17 @@ func (s *Spawn) Start() (*Child, error) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
 		s.Facts.OpenFiles = limit.Max
 	}
+	s.Facts.Stamps = s.Trace.On()
+	compiling := s.Trace.Begin("compile the Program")
 	p, err := s.Program(&s.Facts)
+	compiling.End()
 	if err != nil {
 		unix.Close(ours)
 		return nil, err
 	}
+	loading := s.Trace.Begin("load it into a memfd")
 	image, err := load(p, firstFree(files))
+	loading.End()
 	if err != nil {
 		unix.Close(ours)
 		return nil, err
@@ -97,7 +107,9 @@ func (s *Spawn) Start() (*Child, error) {
 	}
 	// /proc/self resolves for the child as well: this procfs belongs to our pid
 	// namespace, which sees the child whatever namespace it is cloned into.
+	cloning := s.Trace.Begin("clone and execute it")
 	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", image), []string{"berth-init"}, &attr)
+	cloning.End()
 	if err != nil {
 		unix.Close(ours)
 		return nil, spawnError(err, s)
@@ -107,6 +119,7 @@ func (s *Spawn) Start() (*Child, error) {
 		child.image = inodeOf("/proc/self/fd/" + child.name)
 	}
 	child.explain = func(f program.Failure) error { return Explain(p, f, child.Pid) }
+	child.stamps = newStamps(s.Trace, p)
 	return child, nil
 }
 

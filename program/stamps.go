@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -92,8 +93,8 @@ type Stamp struct {
 	When time.Time
 }
 
-// ParseStamps reads the message with the stamps, in the order of the Program; it says
-// no to anything else. Ops that were passed over are left out.
+// ParseStamps reads the message with the stamps, in the order of time; it says no to
+// anything else. Ops that were passed over are left out.
 func (p *Program) ParseStamps(record []byte) ([]Stamp, bool) {
 	le := binary.LittleEndian
 	if p.stamped == 0 || len(record) != p.StampsLen() || le.Uint32(record) != stampsMagic || le.Uint32(record[4:]) != uint32(p.stamped) {
@@ -106,5 +107,6 @@ func (p *Program) ParseStamps(record []byte) ([]Stamp, bool) {
 			stamps = append(stamps, Stamp{&p.Ops[2*i+1], time.Unix(seconds, nano)})
 		}
 	}
+	slices.SortStableFunc(stamps, func(a, b Stamp) int { return a.When.Compare(b.When) })
 	return stamps, true
 }

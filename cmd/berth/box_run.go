@@ -26,7 +26,7 @@ const (
 
 func (p *program) box(o *boxOptions, args []string) error {
 	began := time.Now()
-	front, err := newForeground()
+	front, err := p.newForeground()
 	if err != nil {
 		return &exitStatus{code: noBox, err: err, plain: true}
 	}

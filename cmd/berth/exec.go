@@ -82,7 +82,7 @@ func (p *program) exec(id string, args []string, o *execOptions) error {
 	}
 	var front *foreground
 	if !o.detach {
-		if front, err = newForeground(); err != nil {
+		if front, err = p.newForeground(); err != nil {
 			return failed(err)
 		}
 		defer front.close()

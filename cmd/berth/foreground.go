@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/internal/terminal"
+	"github.com/berth-runtime/berth/internal/trace"
 	"github.com/berth-runtime/berth/launch"
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,8 @@ type foreground struct {
 	// whole lets the signals of a terminal's keys reach the whole process group, as
 	// those of its own terminal would.
 	whole bool
+	trace *trace.Trace
+
 	// deadline is a timer that ends the process, -1 for none; expired says that it did.
 	deadline int
 	expired  bool
@@ -32,7 +35,7 @@ type foreground struct {
 
 // newForeground catches signals from now on: one that comes while the container
 // is made reaches its process once that runs.
-func newForeground() (*foreground, error) {
+func (p *program) newForeground() (*foreground, error) {
 	var signals []unix.Signal
 	for n := unix.Signal(1); n <= 64; n++ {
 		switch n {
@@ -47,7 +50,7 @@ func newForeground() (*foreground, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &foreground{signals: fd, deadline: -1}, nil
+	return &foreground{signals: fd, deadline: -1, trace: p.trace}, nil
 }
 
 // limit ends the process after a time.
@@ -82,6 +85,7 @@ func (f *foreground) console(master *os.File) error {
 
 // wait forwards signals until the process has ended.
 func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
+	defer f.trace.Begin("the program runs").End()
 	// Whatever is still to come may last, so garbage is worth collecting.
 	debug.SetGCPercent(100)
 	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(child.PidFD), Events: unix.POLLIN}, {Fd: int32(f.deadline), Events: unix.POLLIN}}

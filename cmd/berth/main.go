@@ -31,6 +31,11 @@ func run() int {
 	p := newProgram()
 	root := p.command()
 	err := root.Execute(filepath.Base(os.Args[0]), os.Args[1:], os.Stdout)
+	if written := p.trace.Write(p.traceFile); err == nil {
+		err = written
+	} else if written != nil {
+		p.log.Warn(oneLine(written.Error()))
+	}
 	var status *exitStatus
 	var usage *cli.UsageError
 	switch {

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/internal/log"
+	"github.com/berth-runtime/berth/internal/trace"
 )
 
 // program is what the global options say.
@@ -22,6 +25,8 @@ type program struct {
 	cgroupManager string
 	rootless      string
 	criu          string
+	trace         *trace.Trace // nil unless --trace is given
+	traceFile     string
 	version       bool
 	noSubreaper   bool
 }
@@ -63,6 +68,13 @@ func (p *program) command() *cli.Command {
 	f.Bool(&p.systemdCgroup, "systemd-cgroup", "", "let systemd make the cgroups; cgroupsPath is slice:prefix:name")
 	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: do without a cgroup where that is refused and no limit is asked for")
 	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, or disabled to make no cgroups")
+	f.Func("trace", "", "FILE", "write down how long each step took: FILE.json for a timeline (ui.perfetto.dev shows it), FILE.svg for a picture, else both", func(file string) error {
+		if file == "" {
+			return errors.New("it is the name of a file")
+		}
+		p.traceFile, p.trace = file, trace.New("berth "+strings.Join(os.Args[1:], " "))
+		return nil
+	})
 	f.Bool(&p.version, "version", "v", "tell the version")
 	f.String(&p.criu, "criu", "", "PATH", "the criu to use for checkpoint and restore; else the one in PATH").Hidden = true
 	f.Bool(&p.noSubreaper, "no-subreaper", "", "accepted for callers of old; berth never is a subreaper").Hidden = true
@@ -95,7 +107,7 @@ func (p *program) runtime() (*container.Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--root: %w", err)
 	}
-	r := &container.Runtime{Root: root, Systemd: p.systemdCgroup, Warn: p.log.Warn, Debug: p.log.Debug}
+	r := &container.Runtime{Root: root, Systemd: p.systemdCgroup, Warn: p.log.Warn, Debug: p.log.Debug, Trace: p.trace}
 	switch p.cgroupManager {
 	case "", "cgroupfs":
 	case "systemd":

@@ -66,7 +66,7 @@ func (p *program) attend(o *makeOptions, detach, keep bool,
 	var front *foreground
 	if !detach {
 		var err error
-		if front, err = newForeground(); err != nil {
+		if front, err = p.newForeground(); err != nil {
 			return err
 		}
 		defer front.close()
