@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/terminal"
 	"github.com/berth-runtime/berth/spec"
 )
 
@@ -22,12 +24,20 @@ func formatFlags(f *cli.Flags, to *ledger.Format) {
 	}
 }
 
+// ledgerOutput cuts the lines of a table, and of nothing else.
+func ledgerOutput(format ledger.Format) io.Writer {
+	if format == ledger.Text {
+		return terminal.Lines(os.Stdout)
+	}
+	return os.Stdout
+}
+
 func cgroupLedger() *cli.Command {
 	var format ledger.Format
 	c := &cli.Command{
 		Name:    "ledger",
 		Summary: "Print what each resource of the OCI specification is on version 1, on version 2, and for systemd.",
-		Run:     func([]string) error { return ledger.WriteTable(os.Stdout, format) },
+		Run:     func([]string) error { return ledger.WriteTable(ledgerOutput(format), format) },
 	}
 	formatFlags(&c.Flags, &format)
 	return c
@@ -79,7 +89,7 @@ func (p *program) cgroupTranslate() *cli.Command {
 		if err != nil {
 			return err
 		}
-		return ledger.WriteTranslation(os.Stdout, format, translation)
+		return ledger.WriteTranslation(ledgerOutput(format), format, translation)
 	}
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-runtime/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 // targetOrRoot is one argument or -g, and the root where there is neither.
@@ -88,7 +89,7 @@ func (p *program) cgroupControllers() *cli.Command {
 			return err
 		}
 		if mounts {
-			return mountsOf(tools)
+			return mountsOf(tools, asJSON)
 		}
 		list, err := tools.Controllers()
 		if err != nil {
@@ -114,7 +115,19 @@ func (p *program) cgroupControllers() *cli.Command {
 	return c
 }
 
-func mountsOf(tools *cgrouptool.Tools) error {
+func mountsOf(tools *cgrouptool.Tools, asJSON bool) error {
+	if asJSON {
+		return printJSON(func(w *json.Writer) {
+			w.Array()
+			for _, h := range tools.Host.Hierarchies() {
+				w.Object()
+				w.Key("hierarchy").String(h.String())
+				w.Key("mountpoint").String(h.Mountpoint)
+				w.End()
+			}
+			w.End()
+		})
+	}
 	var b bytes.Buffer
 	for _, h := range tools.Host.Hierarchies() {
 		fmt.Fprintf(&b, "%s %s\n", h, h.Mountpoint)
@@ -123,7 +136,7 @@ func mountsOf(tools *cgrouptool.Tools) error {
 }
 
 func tableOfControllers(list []cgrouptool.Controller, ids bool) error {
-	t := tabwriter.NewWriter(os.Stdout, 0, 1, 2, ' ', 0)
+	t := tabwriter.NewWriter(terminal.Lines(os.Stdout), 0, 1, 2, ' ', 0)
 	id := func(text string) string {
 		if ids {
 			return text + "\t"

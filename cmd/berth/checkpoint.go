@@ -2,13 +2,16 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/berth-runtime/berth/checkpoint"
 	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 // defineCriu defines what checkpoint and restore have in common.
@@ -52,6 +55,10 @@ func (p *program) checkpointCommand() *cli.Command {
 				return err
 			}
 			defer c.Close()
+			progress := terminal.Show(func() string {
+				return "criu writes " + args[0] + " down: " + cgrouptool.Size(sizeOf(o.Images))
+			})
+			defer progress.End()
 			return c.Checkpoint(&o)
 		},
 	}
@@ -64,6 +71,17 @@ func (p *program) checkpointCommand() *cli.Command {
 	f.String(&server, "page-server", "", "ADDRESS:PORT", "send the memory to this page server of criu")
 	f.Int(&o.StatusFD, "status-fd", "", "FD", "descriptor that gets a zero byte when lazy pages can be fetched")
 	return c
+}
+
+// sizeOf is what the files of a folder take together.
+func sizeOf(folder string) (size uint64) {
+	entries, _ := os.ReadDir(folder) // it is there once criu has begun
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			size += uint64(info.Size())
+		}
+	}
+	return size
 }
 
 // pageServer reads an address and port.

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 func (p *program) gcCommand() *cli.Command {
-	var dry bool
+	var dry, asJSON bool
 	c := &cli.Command{
 		Name: "gc", Summary: "Remove what killed commands have left of containers.",
 		Help: "Half-made containers whose maker is gone, with their cgroups, half-deleted ones, and\n" +
@@ -19,15 +24,71 @@ func (p *program) gcCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			verb := "removing"
-			if dry {
-				verb = "would remove"
+			var list leftovers
+			tell := list.add
+			if !asJSON {
+				tell = printLeftover(dry)
 			}
-			return r.CollectGarbage(dry, func(l *container.Leftover) {
-				fmt.Printf("%s: %s: %s %s\n", l.ID, l.Why, verb, strings.Join(l.What, ", "))
-			})
+			err = p.collect(r, dry, tell)
+			if asJSON {
+				err = errors.Join(err, list.print())
+			}
+			return err
 		},
 	}
+	jsonFlag(&c.Flags, &asJSON)
 	c.Flags.Bool(&dry, "dry-run", "n", "only tell what would be removed")
 	return c
+}
+
+// printLeftover tells of each in a line.
+func printLeftover(dry bool) func(*container.Leftover) {
+	verb := "removing"
+	if dry {
+		verb = "would remove"
+	}
+	return func(l *container.Leftover) {
+		fmt.Printf("%s: %s: %s %s\n", l.ID, l.Why, verb, strings.Join(l.What, ", "))
+	}
+}
+
+// leftovers is what was found, to be written as one JSON document.
+type leftovers struct{ json.Writer }
+
+func (l *leftovers) add(found *container.Leftover) {
+	if len(l.Bytes()) == 0 {
+		l.Array()
+	}
+	l.Object()
+	l.Key("id").String(found.ID)
+	l.Key("why").String(found.Why)
+	l.Key("what").Strings(found.What)
+	l.End()
+}
+
+func (l *leftovers) print() error {
+	if len(l.Bytes()) == 0 {
+		l.Array()
+	}
+	l.End()
+	_, err := os.Stdout.Write(append(l.Bytes(), '\n'))
+	return err
+}
+
+// collect shows on a terminal what it is at: a container that is ended may take its
+// time.
+func (p *program) collect(r *container.Runtime, dry bool, tell func(*container.Leftover)) error {
+	var id atomic.Pointer[string]
+	progress := terminal.Show(func() string {
+		if id := id.Load(); id != nil {
+			return "gc: removing what is left of " + *id
+		}
+		return "gc: looking at the containers"
+	})
+	defer progress.End()
+	return r.CollectGarbage(dry, func(l *container.Leftover) {
+		id.Store(&l.ID)
+		progress.Clear()
+		tell(l)
+	})
 }

@@ -10,15 +10,17 @@ import (
 
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 func (p *program) psCommand() *cli.Command {
-	format := "table"
+	format, asJSON := "table", false
 	c := &cli.Command{
 		Name: "ps", Args: "ID [PS OPTIONS]", Least: 1, Most: -1, FirstEnds: false,
 		Summary: "Show the processes of a container, as the host sees them.",
 	}
 	c.Flags.String(&format, "format", "f", "FORMAT", "table or json")
+	jsonFlag(&c.Flags, &asJSON)
 	c.Run = func(args []string) error {
 		container, err := p.load(args[0])
 		if err != nil {
@@ -29,8 +31,8 @@ func (p *program) psCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
-		switch format {
-		case "json":
+		switch {
+		case asJSON, format == "json":
 			w := json.NewWriter(nil, "")
 			w.Array()
 			for _, pid := range pids {
@@ -39,7 +41,7 @@ func (p *program) psCommand() *cli.Command {
 			w.End()
 			_, err := os.Stdout.Write(append(w.Bytes(), '\n'))
 			return err
-		case "table":
+		case format == "table":
 			return psTable(pids, args[1:])
 		}
 		return fmt.Errorf("--format %q: it is table or json", format)
@@ -61,14 +63,15 @@ func psTable(pids []int, options []string) error {
 	if column < 0 {
 		return fmt.Errorf("ps %s: its output has no column PID", strings.Join(options, " "))
 	}
-	fmt.Println(lines[0])
+	table := terminal.Lines(os.Stdout)
+	fmt.Fprintln(table, lines[0])
 	for _, line := range lines[1:] {
 		fields := strings.Fields(line)
 		if column >= len(fields) {
 			continue
 		}
 		if pid, err := strconv.Atoi(fields[column]); err == nil && slices.Contains(pids, pid) {
-			fmt.Println(line)
+			fmt.Fprintln(table, line)
 		}
 	}
 	return nil

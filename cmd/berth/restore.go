@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 func (p *program) restoreCommand() *cli.Command {
@@ -32,6 +33,8 @@ func (p *program) restore(id string, o *makeOptions, criu *container.CriuOptions
 		return err
 	}
 	return p.attend(o, detach, keep, func(r *container.Runtime, options *container.CreateOptions) (*container.Created, error) {
+		progress := terminal.Show(func() string { return "criu brings " + id + " back" })
+		defer progress.End()
 		return r.Restore(id, &container.RestoreOptions{CreateOptions: *options, CriuOptions: *criu})
 	}, func() error { return nil })
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/terminal"
 	"github.com/berth-runtime/berth/seccomp"
 	"github.com/berth-runtime/berth/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -57,7 +58,7 @@ func (o *seccompOptions) write(t texts) error {
 	if o.json {
 		return t.WriteJSON(os.Stdout)
 	}
-	return t.WriteText(os.Stdout)
+	return t.WriteText(terminal.Lines(os.Stdout))
 }
 
 func (p *program) seccompExplainCommand() *cli.Command {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"text/tabwriter"
+	"time"
 
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 func (p *program) stateCommand() *cli.Command {
@@ -23,7 +25,7 @@ func (p *program) stateCommand() *cli.Command {
 
 func (p *program) listCommand() *cli.Command {
 	var quiet bool
-	format := "table"
+	format, asJSON := "table", false
 	c := &cli.Command{
 		Name: "list", Summary: "List the containers of the state folder.",
 		Run: func([]string) error {
@@ -45,7 +47,7 @@ func (p *program) listCommand() *cli.Command {
 				return nil
 			}
 			states := p.states(r, ids)
-			if format == "json" {
+			if format == "json" || asJSON {
 				return printStates(states)
 			}
 			return tableOf(states)
@@ -53,6 +55,7 @@ func (p *program) listCommand() *cli.Command {
 	}
 	c.Flags.Bool(&quiet, "quiet", "q", "show the ids only")
 	c.Flags.String(&format, "format", "f", "FORMAT", "table or json")
+	jsonFlag(&c.Flags, &asJSON)
 	return c
 }
 
@@ -85,12 +88,20 @@ func printStates(states []container.State) error {
 	return err
 }
 
+// tableOf writes the columns that clients of OCI runtimes know. For people what is
+// long comes last, where a narrow terminal cuts it.
 func tableOf(states []container.State) error {
-	t := tabwriter.NewWriter(os.Stdout, 12, 1, 3, ' ', 0)
+	t := tabwriter.NewWriter(terminal.Lines(os.Stdout), 12, 1, 3, ' ', 0)
+	if terminal.IsTerminal(1) {
+		fmt.Fprint(t, "ID\tPID\tSTATUS\tOWNER\tCREATED\tBUNDLE\n")
+		for _, s := range states {
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, s.OwnerName(), s.Created.Local().Format(time.DateTime), oneLine(s.Bundle))
+		}
+		return t.Flush()
+	}
 	fmt.Fprint(t, "ID\tPID\tSTATUS\tBUNDLE\tCREATED\tOWNER\n")
 	for _, s := range states {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, s.Bundle,
-			s.Created.Format("2006-01-02T15:04:05.999999999Z07:00"), s.OwnerName())
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, s.Bundle, s.Created.Format(time.RFC3339Nano), s.OwnerName())
 	}
 	return t.Flush()
 }

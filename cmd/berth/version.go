@@ -13,6 +13,7 @@ import (
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/host"
 	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/json"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -24,16 +25,31 @@ var (
 )
 
 func (p *program) versionCommand() *cli.Command {
-	return &cli.Command{
+	var asJSON bool
+	c := &cli.Command{
 		Name: "version", Summary: "Tell the version, the commit, and the specification that is implemented.",
-		Help: "And, in words, what this build and this machine have to offer. berth --version tells the first lines only.",
+		Help: "And, in words, what this build and this machine have to offer. berth --version tells the first lines only;\n" +
+			"berth features has all that the build can do, for programs.",
 		Run: func([]string) error {
+			if asJSON {
+				return printJSON(func(w *json.Writer) {
+					w.Object()
+					w.Key("version").String(version)
+					w.Key("commit").String(commitID())
+					w.Key("spec").String(specs.Version)
+					w.Key("go").String(runtime.Version())
+					w.Key("platform").String(runtime.GOOS + "/" + runtime.GOARCH)
+					w.End()
+				})
+			}
 			if err := p.printVersion(); err != nil {
 				return err
 			}
 			return printFeatures()
 		},
 	}
+	jsonFlag(&c.Flags, &asJSON)
+	return c
 }
 
 // printVersion keeps to the form that Docker parses: a first line with a name and
