@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type box struct {
 	handle     engine.Container
 	pid        int
 	down       bool // taken down; under the service's lock for changes
+	// userns is the user namespace to be joined, if there is one, until make is done.
+	userns *os.File
 
 	done chan struct{} // closed when the process has ended
 	exit reaper.Exit   // from then on
@@ -70,7 +73,28 @@ func newBox(tasks *task.Service, r *wire.CreateSandboxRequest) (*box, error) {
 			return nil, task.Failf(ttrpc.InvalidArgument, "options of type %s: %w", r.Options.TypeURL, err)
 		}
 	}
-	return b, b.furnish(p)
+	if p.netns != "" && p.hasUsers() {
+		if b.userns, err = userOwner(p.netns); err != nil {
+			return nil, err
+		}
+		if b.userns != nil {
+			// By our pid, since the engine may be another program.
+			p.userns = "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(int(b.userns.Fd()))
+		}
+	}
+	if err := b.furnish(p); err != nil {
+		b.release()
+		return nil, err
+	}
+	return b, nil
+}
+
+// release lets go of what only the making of the sandbox needs.
+func (b *box) release() {
+	if b.userns != nil {
+		b.userns.Close()
+		b.userns = nil
+	}
 }
 
 // furnish writes a config.json, and a root file system of one program.
@@ -79,7 +103,7 @@ func (b *box) furnish(p *pod) error {
 	if err != nil {
 		return err
 	}
-	root := filepath.Join(b.bundle, "rootfs")
+	root := filepath.Join(b.bundle, pauseRoot)
 	for _, dir := range []string{"", "proc", "dev"} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("make the root file system of sandbox %s: %w", b.id, err)
@@ -97,6 +121,7 @@ func (b *box) furnish(p *pod) error {
 // make has the engine make the sandbox's container. What it did is undone when
 // something fails.
 func (b *box) make(ctx context.Context, rootfs []*wire.Mount) (err error) {
+	defer b.release()
 	// From here on a delete that runs after a crash finds what it needs.
 	if err := b.options.Save(b.bundle); err != nil {
 		return fmt.Errorf("note the options in the bundle: %w", err)

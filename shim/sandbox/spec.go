@@ -11,13 +11,20 @@ import (
 	"github.com/berth-runtime/berth/shim/wire"
 )
 
-// pauseFile is where the waiting program is in a sandbox's root file system.
-const pauseFile = "/pause"
+const (
+	// pauseRoot is the folder in the bundle for the root file system of a sandbox
+	// that came without one. It is not "rootfs": containerd takes that for a mount
+	// point, and fails to remove a bundle where something is in it.
+	pauseRoot = "pod"
+	// pauseFile is where the waiting program is in there.
+	pauseFile = "/pause"
+)
 
 // pod is what is known of a sandbox that has no process of its own.
 type pod struct {
 	id      string
 	netns   string // path of its network namespace, "" for none that exists
+	userns  string // path of the user namespace that this belongs to, if not ours
 	config  *wire.PodSandboxConfig
 	options *options.Options
 	// annotations are those of the request.
@@ -45,7 +52,7 @@ func (p *pod) spec() *specs.Spec {
 			Args: []string{pauseFile}, Cwd: "/", NoNewPrivileges: true, Capabilities: &specs.LinuxCapabilities{},
 			SelinuxLabel: label(security.SELinux),
 		},
-		Root:        &specs.Root{Path: "rootfs", Readonly: true},
+		Root:        &specs.Root{Path: pauseRoot, Readonly: true},
 		Annotations: p.allAnnotations(),
 		// The devices of a container are made in /dev, and sysctls set through /proc.
 		Mounts: []specs.Mount{
@@ -74,11 +81,21 @@ func (p *pod) spec() *specs.Spec {
 	if of.IPC != wire.NamespaceNode {
 		unshare(specs.IPCNamespace, "")
 	}
-	if u := of.User; u != nil && u.Mode == wire.NamespacePod {
-		unshare(specs.UserNamespace, "")
+	if u := of.User; p.hasUsers() {
+		unshare(specs.UserNamespace, p.userns)
 		s.Linux.UIDMappings, s.Linux.GIDMappings = mappings(u.UIDs), mappings(u.GIDs)
 	}
 	return s
+}
+
+// hasUsers says whether the pod is to have a user namespace.
+func (p *pod) hasUsers() bool {
+	l := p.config.Linux
+	if l == nil || l.SecurityContext == nil || l.SecurityContext.Namespaces == nil {
+		return false
+	}
+	u := l.SecurityContext.Namespaces.User
+	return u != nil && u.Mode == wire.NamespacePod
 }
 
 // allAnnotations are the pod's, with those that hooks and tools know a sandbox by.

@@ -35,33 +35,29 @@ type node struct {
 
 // onNodes runs a test on a node of each release.
 func onNodes(t *testing.T, test func(*testing.T, *node)) {
-	containerd.Each(t, func(t *testing.T, r containerd.Release) { test(t, newNode(t, r, recommended(r))) })
+	containerd.Each(t, func(t *testing.T, r containerd.Release) { test(t, recommendedNode(t, r)) })
 }
 
-// recommended are words of the configuration that docs/kubernetes.md has for a release.
-func recommended(r containerd.Release) string {
-	if r.Modern {
-		return "version = 3"
-	}
-	return "version = 2"
-}
-
-// newNode starts a daemon with the one configuration of docs/kubernetes.md that
-// has some words.
-func newNode(t testing.TB, r containerd.Release, words string) *node {
+// recommendedNode is a node with the configuration that docs/kubernetes.md has
+// for a release, and the handler of its RuntimeClass.
+func recommendedNode(t testing.TB, r containerd.Release) *node {
 	t.Helper()
 	docs := readPage(t, "kubernetes.md")
 	var class struct{ Handler string }
 	if err := yaml.Unmarshal([]byte(docs.block(t, "yaml", "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\n")), &class); err != nil {
 		t.Fatal(err)
 	}
-	n := &node{t: t, handler: class.Handler}
+	return newNode(t, r, class.Handler, func(d *containerd.Daemon) string { return documented(d, docs) })
+}
+
+// newNode starts a daemon with a configuration, whose pods are of one handler.
+func newNode(t testing.TB, r containerd.Release, handler string, config func(*containerd.Daemon) string) *node {
+	t.Helper()
+	n := &node{t: t, handler: handler}
 	path := filepath.Dir(containerd.BuildShim(t)) + ":" + os.Getenv("PATH")
 	n.Daemon = containerd.New(t, r, containerd.Config{
 		Env: []string{"PATH=" + path},
-		CRI: func(d *containerd.Daemon) string {
-			return documented(d, docs, words) + testTables(d)
-		},
+		CRI: func(d *containerd.Daemon) string { return config(d) + testTables(d) },
 	})
 	n.connect()
 	n.Image(criNamespace, image, "sleep", "1000")
@@ -81,8 +77,12 @@ func (n *node) connect() { n.RuntimeServiceClient = cri.NewRuntimeServiceClient(
 
 // documented is a configuration of docs/kubernetes.md, with what differs on this
 // machine: the paths, and systemd, which the tests' nodes do not have.
-func documented(d *containerd.Daemon, docs page, words string) string {
-	_, config, _ := strings.Cut(docs.block(d.T, "toml", words), "\n") // without the version
+func documented(d *containerd.Daemon, docs page) string {
+	version := "version = 2\n"
+	if d.Release.Modern {
+		version = "version = 3\n"
+	}
+	config := strings.TrimPrefix(docs.block(d.T, "toml", version), version) // the tests have theirs
 	if d.Release.Modern {
 		config = substitute(d.T, config, "/usr/local/bin/containerd-shim-berth-v2", d.Shim)
 		return substitute(d.T, config, "SystemdCgroup = true", options(d))

@@ -137,36 +137,36 @@ func TestContainerdRestartsWithPods(t *testing.T) {
 
 // After kill -9 of a pod's shim and removal of the pod nothing is left of it.
 // What containerd is asked for is what the kubelet asks for then.
-func TestShimOfAPodIsKilled(t *testing.T) {
-	onNodes(t, func(t *testing.T, n *node) {
-		p := n.runPod()
-		var pids []int
-		for range 3 {
-			pids = append(pids, n.pidOf(p.run("sleep 1000")))
-		}
-		for _, shim := range n.Shims() {
-			syscall.Kill(shim, syscall.SIGKILL)
-		}
-		eventually(t, "containerd has seen it", func() bool {
-			r, err := n.PodSandboxStatus(n.ctx(), &cri.PodSandboxStatusRequest{PodSandboxId: p.id})
-			return err == nil && r.Status.State == cri.PodSandboxState_SANDBOX_NOTREADY
-		})
-		// containerd takes a while to note the ends of all, and refuses until then. The
-		// kubelet tries again, too.
-		eventually(t, "the pod is removed", func() bool {
-			_, err := n.StopPodSandbox(n.ctx(), &cri.StopPodSandboxRequest{PodSandboxId: p.id})
-			if err == nil {
-				_, err = n.RemovePodSandbox(n.ctx(), &cri.RemovePodSandboxRequest{PodSandboxId: p.id})
-			}
-			return err == nil
-		})
-		for _, pid := range pids {
-			eventually(t, "its containers are gone", func() bool { return syscall.Kill(pid, 0) != nil })
-		}
-		r, err := n.ListContainers(n.ctx(), &cri.ListContainersRequest{})
-		if err != nil || len(r.Containers) != 0 {
-			t.Errorf("containers: %v, %v", r, err)
-		}
-		// Cgroups, mounts and state are looked for at the end of the test.
+func TestShimOfAPodIsKilled(t *testing.T) { onNodes(t, shimOfAPodIsKilled) }
+
+func shimOfAPodIsKilled(t *testing.T, n *node) {
+	p := n.runPod()
+	var pids []int
+	for range 3 {
+		pids = append(pids, n.pidOf(p.run("sleep 1000")))
+	}
+	for _, shim := range n.Shims() {
+		syscall.Kill(shim, syscall.SIGKILL)
+	}
+	eventually(t, "containerd has seen it", func() bool {
+		r, err := n.PodSandboxStatus(n.ctx(), &cri.PodSandboxStatusRequest{PodSandboxId: p.id})
+		return err == nil && r.Status.State == cri.PodSandboxState_SANDBOX_NOTREADY
 	})
+	// containerd takes a while to note the ends of all, and refuses until then. The
+	// kubelet tries again, too.
+	eventually(t, "the pod is removed", func() bool {
+		_, err := n.StopPodSandbox(n.ctx(), &cri.StopPodSandboxRequest{PodSandboxId: p.id})
+		if err == nil {
+			_, err = n.RemovePodSandbox(n.ctx(), &cri.RemovePodSandboxRequest{PodSandboxId: p.id})
+		}
+		return err == nil
+	})
+	for _, pid := range pids {
+		eventually(t, "its containers are gone", func() bool { return syscall.Kill(pid, 0) != nil })
+	}
+	r, err := n.ListContainers(n.ctx(), &cri.ListContainersRequest{})
+	if err != nil || len(r.Containers) != 0 {
+		t.Errorf("containers: %v, %v", r, err)
+	}
+	// Cgroups, mounts and state are looked for at the end of the test.
 }

@@ -40,8 +40,7 @@ func TestSeccomp(t *testing.T) {
 
 // modernNode is a node of containerd 2, for what CRI of 1.6 does not have.
 func modernNode(t *testing.T) *node {
-	r := containerd.Modern(t)
-	return newNode(t, r, recommended(r))
+	return recommendedNode(t, containerd.Modern(t))
 }
 
 // features are what containerd tells the kubelet of the handler, as the shim has
@@ -61,8 +60,9 @@ func (n *node) features() *cri.RuntimeHandlerFeatures {
 	return nil
 }
 
-func TestUserNamespaces(t *testing.T) {
-	n := modernNode(t)
+func TestUserNamespaces(t *testing.T) { userNamespaces(t, modernNode(t)) }
+
+func userNamespaces(t *testing.T, n *node) {
 	if !n.features().GetUserNamespaces() {
 		t.Skip("the handler has no user namespaces on this kernel")
 	}
