@@ -121,12 +121,12 @@ func interpreterOf(head []byte, order binary.ByteOrder) string {
 	}
 	at, size, count := int(order.Uint64(head[32:])), int(order.Uint16(head[54:])), int(order.Uint16(head[56:]))
 	for range count {
-		if at < 0 || size < 56 || at+56 > len(head) {
+		if at < 0 || size < 56 || at > len(head)-56 { // never by a sum, which a made-up header overflows
 			return ""
 		}
 		if order.Uint32(head[at:]) == elfInterp {
 			from, length := order.Uint64(head[at+8:]), order.Uint64(head[at+32:])
-			if length == 0 || from+length > uint64(len(head)) {
+			if length == 0 || length > uint64(len(head)) || from > uint64(len(head))-length {
 				return ""
 			}
 			return string(head[from : from+length-1])
