@@ -270,7 +270,10 @@ func (c *compiler) mountCgroups(m *plan.Mount) {
 	dirs := c.f.CgroupDirs
 	if len(dirs) == 1 && dirs[0].Name == "" {
 		tree := c.openCgroup(dirs[0].Path)
-		attributes := func() { c.setAttributes(tree, m.Set, bindClear(m), 0) }
+		attributes := func() {
+			c.setAttributes(tree, m.Set, bindClear(m), 0)
+			c.setAttributes(tree, m.RecSet, m.RecClear, unix.AT_RECURSIVE)
+		}
 		c.whileDetached(attributes)
 		target := c.target(m.Destination, true)
 		c.attach(tree, target)
@@ -295,6 +298,7 @@ func (c *compiler) mountCgroups(m *plan.Mount) {
 		}
 	}
 	c.setAttributes(tree, m.Set, bindClear(m), unix.AT_RECURSIVE)
+	c.setAttributes(tree, m.RecSet, m.RecClear, unix.AT_RECURSIVE)
 	c.close(target)
 	c.close(tree)
 }
