@@ -272,28 +272,24 @@ func (c *compiler) lookUp(p *plan.Process) program.Cell {
 	}
 	c.Because(p.At+"/args/0", "exec: "+quote(name))
 	for i, candidate := range candidates {
-		at := c.CString(candidate).Arg()
 		next := c.NewLabel()
-		try := c.Call(unix.SYS_FACCESSAT2, cwd, at, program.Int(unix.X_OK), program.Int(unix.AT_EACCESS))
+		c.Set(path, c.CString(candidate).Arg())
+		try := c.Call(unix.SYS_FACCESSAT2, cwd, path.Value(), program.Int(unix.X_OK), program.Int(unix.AT_EACCESS))
 		if i < len(candidates)-1 {
 			try.Expect(next, unix.ENOENT, unix.EACCES, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG)
 		}
-		c.Set(path, at)
-		if i < len(candidates)-1 {
-			c.Jump(found)
-		}
+		// A directory passes for executable; only the execve would tell, after create.
+		c.Call(unix.SYS_OPENAT, cwd, path.Value(), program.Int(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC)).ExpectAny(found)
 		c.Place(next)
 	}
+	// Directories only. Opening one for writing fails with the right errno, and what
+	// is looked for in PATH is not there.
+	last := path.Value()
+	if len(candidates) > 1 || candidates[0] != name {
+		last = c.empty.Arg()
+	}
+	c.Call(unix.SYS_OPENAT, cwd, last, program.Int(unix.O_WRONLY|unix.O_CLOEXEC))
 	c.Place(found)
-	// A directory passes for executable; only the execve would tell, after create.
-	// Opening it for writing fails with the right errno.
-	folder, file := c.NewLabel(), c.NewLabel()
-	c.Call(unix.SYS_OPENAT, cwd, path.Value(), program.Int(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC)).ExpectAny(file)
-	c.Jump(folder)
-	c.Place(file)
-	c.aside(folder, file, func() {
-		c.Call(unix.SYS_OPENAT, cwd, path.Value(), program.Int(unix.O_WRONLY|unix.O_CLOEXEC))
-	})
 	return path
 }
 

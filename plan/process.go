@@ -17,7 +17,7 @@ import (
 func NewProcess(in *specs.Process, at string) (Process, []spec.Complaint) {
 	p := Process{
 		Args:            in.Args,
-		Env:             in.Env,
+		Env:             lastOfEach(in.Env),
 		Cwd:             path.Clean(in.Cwd),
 		Terminal:        in.Terminal,
 		Console:         in.ConsoleSize,
@@ -67,6 +67,24 @@ func NewProcess(in *specs.Process, at string) (Process, []spec.Complaint) {
 		p.IOPriority = &value
 	}
 	return p, problems
+}
+
+// lastOfEach leaves of several values of a variable the last one. Otherwise it would
+// depend on the program which of them holds: getenv(3) of the C libraries finds the
+// first, a shell keeps the last.
+func lastOfEach(env []string) []string {
+	at := make(map[string]int, len(env))
+	kept := make([]string, 0, len(env))
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		if i, twice := at[name]; twice {
+			kept[i] = entry
+			continue
+		}
+		at[name] = len(kept)
+		kept = append(kept, entry)
+	}
+	return kept
 }
 
 // rlimit returns the number of a limit (asm-generic/resource.h).

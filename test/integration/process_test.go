@@ -41,6 +41,41 @@ func TestLookupInPath(t *testing.T) {
 	}
 }
 
+// A folder of that name is passed over, and no program where there is nothing else.
+func TestLookupPassesOverFolders(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("tool")
+	c.WriteFile("opt/first/tool/x", "", 0o644)
+	c.WriteFile("opt/second/tool", "#!/bin/sh\necho second\n", 0o755)
+	c.WriteFile("opt/third/tool/x", "", 0o644)
+	c.Spec.Process.Env = []string{"PATH=/opt/first:/opt/second:/opt/third"}
+	if r := c.Run().OK(t); r.Stdout != "second\n" {
+		t.Errorf("%q", r.Stdout)
+	}
+	for _, path := range []string{"/opt/first", "/opt/first:/opt/third", "/opt/first:/none"} {
+		c.Spec.Process.Env = []string{"PATH=" + path}
+		c.Run().Fails(t, "tool", "executable file not found in $PATH")
+	}
+}
+
+// Of a variable that is given twice the last value holds, whoever reads it: exec --env changes what the config says.
+func TestVariableTwice(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "hang")
+	c.Spec.Process.Env = []string{"A=1", "PATH=/bin", "A=2"}
+	c.RunDetached()
+	text, err := os.ReadFile(procPath(c.PID, "environ"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Split(string(text), "\x00"); !slices.Contains(got, "A=2") || slices.Contains(got, "A=1") {
+		t.Errorf("environment %q", got)
+	}
+	if v := lookBy(c, "--env", "A=3"); !slices.Contains(v.Env, "A=3") || slices.Contains(v.Env, "A=2") {
+		t.Errorf("exec: environment %q", v.Env)
+	}
+}
+
 // A name with a slash is no name for PATH: it is relative to the working folder.
 func TestRelativeProgram(t *testing.T) {
 	b := harness.New(t)
