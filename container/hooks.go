@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -34,9 +37,16 @@ func (m *maker) createHooks() error {
 	return m.runHooks("createContainer", h.CreateContainer, state, m.child.Pid)
 }
 
-// startHooks runs the startContainer hooks, in the container.
-func (c *Container) startHooks(h *specs.Hooks) error {
-	return c.runHooks("startContainer", h.StartContainer, c.hookState(specs.StateCreated, c.Pid), c.Pid)
+// startHooks runs the startContainer hooks, in the container. One that names no
+// environment has that of the container's process.
+func (c *Container) startHooks(h *specs.Hooks, env []string) error {
+	hooks := slices.Clone(h.StartContainer)
+	for i := range hooks {
+		if hooks[i].Env == nil {
+			hooks[i].Env = env
+		}
+	}
+	return c.runHooks("startContainer", hooks, c.hookState(specs.StateCreated, c.Pid), c.Pid)
 }
 
 // poststart runs the poststart hooks.
@@ -132,6 +142,15 @@ func (r *hookRun) run(c *Container) error {
 	return nil
 }
 
+// env is the hook's environment. One that names none has ours, as with runc and
+// crun: hooks that are scripts rely on PATH.
+func (r *hookRun) env() []string {
+	if r.hook.Env == nil {
+		return os.Environ()
+	}
+	return r.hook.Env
+}
+
 // argv is the hook's arguments; without any, the path stands for the name.
 func (r *hookRun) argv() []string {
 	if len(r.hook.Args) > 0 {
@@ -144,7 +163,7 @@ func (r *hookRun) argv() []string {
 func (r *hookRun) spawn(stdin, output int) (*launch.Child, error) {
 	pidfd := -1
 	pid, err := syscall.ForkExec(r.hook.Path, r.argv(), &syscall.ProcAttr{
-		Dir: r.dir, Env: r.hook.Env, Files: []uintptr{uintptr(stdin), uintptr(output), uintptr(output)},
+		Dir: r.dir, Env: r.env(), Files: []uintptr{uintptr(stdin), uintptr(output), uintptr(output)},
 		Sys: &syscall.SysProcAttr{PidFD: &pidfd, Setpgid: true},
 	})
 	if err != nil {
@@ -161,7 +180,7 @@ func (r *hookRun) spawnInside(c *Container, stdin, output int) (*launch.Child, e
 		return nil, err
 	}
 	defer joins.close()
-	run := compile.HookRun{Path: r.hook.Path, Args: r.argv(), Env: r.hook.Env, At: r.at, UserNS: joins.user}
+	run := compile.HookRun{Path: r.hook.Path, Args: r.argv(), Env: r.env(), At: r.at, UserNS: joins.user}
 	spawn := launch.Spawn{
 		Program: func(f *compile.Facts) (*program.Program, error) { return compile.Hook(&run, f) },
 		Stdio:   [3]uintptr{uintptr(stdin), uintptr(output), uintptr(output)},
@@ -184,17 +203,19 @@ func refuse(ask compile.Record, _ int) error {
 	return fmt.Errorf("unexpected request %d of a process being started", ask.Kind)
 }
 
+// longestTimeout is what poll(2) can wait for at most: an int of milliseconds.
+const longestTimeout = math.MaxInt32 / 1000
+
 // wait waits for the hook, for as long as its timeout allows.
 func (r *hookRun) wait(child *launch.Child) error {
-	timeout := -1
+	var deadline time.Time
 	if r.hook.Timeout != nil {
-		timeout = *r.hook.Timeout * 1000
+		deadline = time.Now().Add(time.Duration(min(*r.hook.Timeout, longestTimeout)) * time.Second)
 	}
-	deadline := time.Now().Add(time.Duration(timeout) * time.Millisecond)
 	fds := []unix.PollFd{{Fd: int32(child.PidFD), Events: unix.POLLIN}}
 	for {
-		left := timeout
-		if timeout >= 0 {
+		left := -1
+		if r.hook.Timeout != nil {
 			left = max(0, int(time.Until(deadline).Milliseconds()))
 		}
 		n, err := unix.Poll(fds, left)

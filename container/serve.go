@@ -25,7 +25,7 @@ func (m *maker) serve(ask compile.Record, fd int) error {
 	case compile.Hooks:
 		return m.createHooks()
 	case compile.StartHooks:
-		return m.startHooks(&m.plan.Hooks)
+		return m.startHooks(&m.plan.Hooks, m.plan.Process.Env)
 	case compile.MapIDs:
 		return mapIDs(m.child.Pid, &m.plan.IDs, m.privileged())
 	case compile.MountFlags:

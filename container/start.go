@@ -88,7 +88,7 @@ func (c *Container) passGate(config *specs.Spec) error {
 		}
 		switch ask.Kind {
 		case compile.StartHooks:
-			return c.startHooks(config.Hooks)
+			return c.startHooks(config.Hooks, config.Process.Env)
 		case compile.Listener:
 			p, err := c.plan()
 			if err != nil {

@@ -204,6 +204,34 @@ func TestHooksSurroundings(t *testing.T) {
 	}
 }
 
+// A hook that names no environment has the engine's, and the container's process's in the container.
+func TestHooksWithoutEnvironment(t *testing.T) {
+	b := harness.New(t)
+	h := withHooks(b, b.Container("/bin/true"))
+	h.Spec.Process.Env = append(h.Spec.Process.Env, "OF=the container")
+	t.Setenv("OF", "the engine")
+	for _, kind := range hookKinds {
+		for i := range *h.kind(kind) {
+			(*h.kind(kind))[i].Env = nil
+		}
+	}
+	h.Create().Start().WaitExit()
+	h.Delete()
+	calls := h.recorded()
+	if len(calls) != 2*len(hookKinds) {
+		t.Errorf("%d hooks have run", len(calls))
+	}
+	for _, call := range calls {
+		want := "OF=the engine"
+		if strings.HasPrefix(call.Name, "startContainer") {
+			want = "OF=the container"
+		}
+		if !slices.Contains(call.Env, want) {
+			t.Errorf("%s: environment %q", call.Name, call.Env)
+		}
+	}
+}
+
 // A failing hook before the process runs undoes the container and fails the command; poststop hooks run then.
 func TestHooksFailing(t *testing.T) {
 	for _, kind := range []string{"prestart", "createRuntime", "createContainer", "startContainer", "poststart"} {
