@@ -6,8 +6,8 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// intelRdt checks what is to be written to resctrl: each value is one line of
-// its schemata file, and closID one folder in its root.
+// intelRdt checks what is to be written to resctrl: lines of its schemata
+// file, and closID one folder in its root.
 func (c *checker) intelRdt(p place, rdt *specs.LinuxIntelRdt) {
 	switch id := rdt.ClosID; {
 	case id == "" || id == "/": // the container's own class, and the default class
@@ -16,9 +16,14 @@ func (c *checker) intelRdt(p place, rdt *specs.LinuxIntelRdt) {
 	case id == "info" || id == "mon_data" || id == "mon_groups":
 		c.bad(p.at("closID"), quote(id)+" is a folder of resctrl itself")
 	}
-	c.line(p.at("l3CacheSchema"), rdt.L3CacheSchema)
-	if s := rdt.L3CacheSchema; s != "" && !strings.HasPrefix(s, "L3:") {
-		c.warn(p.at("l3CacheSchema"), "should start with L3:")
+	// Several lines are discouraged, but have a meaning (config-linux.md, intelRdt).
+	if s := rdt.L3CacheSchema; c.text(p.at("l3CacheSchema"), s) && s != "" {
+		if !strings.HasPrefix(s, "L3:") {
+			c.warn(p.at("l3CacheSchema"), "should start with L3:")
+		}
+		if strings.Contains(s, "\n") {
+			c.warn(p.at("l3CacheSchema"), "should be one line; schemata takes several")
+		}
 	}
 	if c.line(p.at("memBwSchema"), rdt.MemBwSchema) && rdt.MemBwSchema != "" && !strings.HasPrefix(rdt.MemBwSchema, "MB:") {
 		c.bad(p.at("memBwSchema"), "must start with MB:, found "+quote(rdt.MemBwSchema))

@@ -85,6 +85,7 @@ func TestWarnings(t *testing.T) {
 		{`{"process":{"capabilities":{"permitted":["CAP_KILL"],"ambient":["CAP_KILL"]}}}`,
 			`/process/capabilities/ambient/0: CAP_KILL can't be ambient without being permitted and inheritable: it is left out`},
 		{`{"linux":{"intelRdt":{"l3CacheSchema":"L3CODE:0=f"}}}`, `/linux/intelRdt/l3CacheSchema: should start with L3:`},
+		{`{"linux":{"intelRdt":{"l3CacheSchema":"L3:0=f\nMB:0=1"}}}`, `/linux/intelRdt/l3CacheSchema: should be one line; schemata takes several`},
 	} {
 		_, warnings, err := spec.ParseChecked(patched(t, test.patch))
 		if err != nil || len(warnings) != 1 || warnings[0].Error() != test.want {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/berth-runtime/berth/internal/mountinfo"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -281,7 +282,7 @@ func Remove(made []string) error {
 
 // full explains ENOSPC, which here is a number of classes and no disk.
 func full(err error) error {
-	if strings.Contains(err.Error(), "no space left") {
+	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w (the hardware has no class or monitor left)", err)
 	}
 	return err
