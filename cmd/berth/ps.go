@@ -16,12 +16,14 @@ import (
 func (p *program) psCommand() *cli.Command {
 	format, asJSON := "table", false
 	c := &cli.Command{
-		Name: "ps", Args: "ID [PS OPTIONS]", Least: 1, Most: -1, FirstEnds: false,
-		Summary: "Show the processes of a container, as the host sees them.",
+		Name: "ps", Args: "ID [PS OPTION...]", Least: 1, Most: -1, FirstEnds: true,
+		Summary:  "Show the processes of a container, as the host sees them.",
+		Examples: []string{"berth ps demo -o pid,comm", "berth ps --format json demo"},
 	}
 	c.Flags.String(&format, "format", "f", "FORMAT", "table or json")
 	jsonFlag(&c.Flags, &asJSON)
 	c.Run = func(args []string) error {
+		options := ownFormat(args[1:], &format)
 		container, err := p.load(args[0])
 		if err != nil {
 			return err
@@ -42,11 +44,33 @@ func (p *program) psCommand() *cli.Command {
 			_, err := os.Stdout.Write(append(w.Bytes(), '\n'))
 			return err
 		case format == "table":
-			return psTable(pids, args[1:])
+			return psTable(pids, options)
 		}
 		return fmt.Errorf("--format %q: it is table or json", format)
 	}
 	return c
+}
+
+// ownFormat takes --format, which clients write behind the id too, out of the options
+// for ps(1), and --json, which is the same as --format json.
+func ownFormat(options []string, format *string) []string {
+	for i, option := range options {
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(option, "-"), "=")
+		taken := 1
+		switch {
+		case name == "-json" && !hasValue:
+			value = "json"
+		case name != "-format" && option != "-format":
+			continue
+		case !hasValue && i+1 == len(options):
+			return options
+		case !hasValue:
+			value, taken = options[i+1], 2
+		}
+		*format = value
+		return slices.Delete(slices.Clone(options), i, i+taken)
+	}
+	return options
 }
 
 // psTable shows the lines of ps(1) that are about the container's processes.
