@@ -79,6 +79,10 @@ func (t *translation) bandwidth(c *specs.LinuxCPU) {
 	if quota != nil && *quota == 0 {
 		quota = nil
 	}
+	if quota != nil && *quota < 0 {
+		none := int64(-1) // any negative one means no limit to the kernel (tg_set_cfs_quota)
+		quota = &none
+	}
 	if period != nil && *period == 0 {
 		period = nil
 	}

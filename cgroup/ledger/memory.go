@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"math"
+
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -246,7 +248,7 @@ func (t *translation) kernelTCP(n *int64) {
 
 func (t *translation) swappiness(n *uint64) {
 	const at = "/memory/swappiness"
-	if n == nil {
+	if n == nil || *n == math.MaxUint64 { // old engines write (uint64)-1 for "not set"
 		return
 	}
 	if *n > 100 {
