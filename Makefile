@@ -32,6 +32,11 @@ test-vm: ## run what needs systemd or cgroup v2 in a guest with both, as root an
 test-vm-all: ## the same in every guest: v2 with old and new systemd, hybrid and legacy
 	test/guests/test --quick --all
 
+.PHONY: test-containerd
+test-containerd: ## run the shim's tests under other releases of containerd, built from their source (VERSIONS="v1.7.35 v2.3.7")
+	@scripts/install-for tests
+	test/containerd2/matrix $(VERSIONS)
+
 .PHONY: soak
 soak: ## the long versions: of the shim's tests 200 containers at once, 2,000 rounds, 300 kills; 10,000 rounds of the engine
 	@scripts/install-for tests

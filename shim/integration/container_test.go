@@ -23,35 +23,30 @@ import (
 	"github.com/berth-runtime/berth/test/containerd"
 )
 
-// setups are the daemons and the engines under the shim that tests run with: the
-// engine that is linked in, and those that the shim executes. How the shim drives
-// another engine does not depend on the daemon, so not each meets each.
-var setups = []struct {
-	name    string
-	release func(testing.TB) containerd.Release
-	engine  string
-}{
-	{"1.6/linked", containerd.Old, ""},
-	{"1.6/runc", containerd.Old, "runc"},
-	{"1.6/crun", containerd.Old, "crun"},
-	{"2/linked", containerd.Modern, ""},
-	{"2/runc", containerd.Modern, "runc"},
-}
-
-// withSetups runs a test with each daemon and engine.
+// withSetups runs a test with each daemon and the engines under the shim: the one
+// that is linked in, and those that the shim executes. How the shim drives another
+// engine does not depend on the daemon, so not each meets each.
 func withSetups(t *testing.T, test func(*testing.T, *daemon, string)) {
-	for _, s := range setups {
-		t.Run(s.name, func(t *testing.T) {
-			d := newDaemon(t, s.release(t))
-			engine := s.engine
-			if engine == "crun" {
-				engine = d.crun()
-			} else if engine != "" {
-				lookFor(t, engine)
+	containerd.Each(t, func(t *testing.T, r containerd.Release) {
+		for _, name := range []string{"linked", "runc", "crun"} {
+			if name == "crun" && r.Modern {
+				continue
 			}
-			test(t, d, engine)
-		})
-	}
+			t.Run(name, func(t *testing.T) {
+				d := newDaemon(t, r)
+				engine := name
+				switch name {
+				case "linked":
+					engine = ""
+				case "crun":
+					engine = d.crun()
+				default:
+					lookFor(t, engine)
+				}
+				test(t, d, engine)
+			})
+		}
+	})
 }
 
 // withReleases runs a test with the linked engine on each daemon.
@@ -80,12 +75,12 @@ var sequence atomic.Int32
 
 // box is a container, and the stdio of its task.
 type box struct {
-	d      *daemon
-	t      testing.TB
-	id     string
-	engine string
-	stdio  stdio
-	pid    uint32
+	d       *daemon
+	t       testing.TB
+	id      string
+	options *anypb.Any
+	stdio   stdio
+	pid     uint32
 }
 
 // change changes the spec of a container.
@@ -132,17 +127,24 @@ func any(t testing.TB, url string, v []byte) *anypb.Any {
 	return &anypb.Any{TypeUrl: url, Value: v}
 }
 
-func (d *daemon) options(engine string) *anypb.Any {
-	b, err := proto.Marshal(&runcoptions.Options{BinaryName: engine, Root: filepath.Join(d.Dir, "engine")})
-	if err != nil {
-		d.T.Fatal(err)
-	}
-	return any(d.T, "containerd.runc.v1.Options", b)
+// options are those of runc's shim, by which a client chooses the engine.
+func (d *daemon) options(engine string) *runcoptions.Options {
+	return &runcoptions.Options{BinaryName: engine, Root: filepath.Join(d.Dir, "engine")}
 }
 
 // define makes a container without a task.
 func (d *daemon) define(engine string, changes ...change) *box {
 	d.T.Helper()
+	return d.defineWith(d.options(engine), changes...)
+}
+
+func (d *daemon) defineWith(o *runcoptions.Options, changes ...change) *box {
+	d.T.Helper()
+	b, err := proto.Marshal(o)
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	options := any(d.T, "containerd.runc.v1.Options", b)
 	id := fmt.Sprintf("c%d", sequence.Add(1))
 	text, err := json.Marshal(d.spec(id, changes))
 	if err != nil {
@@ -150,13 +152,13 @@ func (d *daemon) define(engine string, changes ...change) *box {
 	}
 	_, err = d.containers().Create(d.Context(), &containers.CreateContainerRequest{Container: &containers.Container{
 		ID:      id,
-		Runtime: &containers.Container_Runtime{Name: d.Shim, Options: d.options(engine)},
+		Runtime: &containers.Container_Runtime{Name: d.Shim, Options: options},
 		Spec:    any(d.T, "types.containerd.io/opencontainers/runtime-spec/1/Spec", text),
 	}})
 	if err != nil {
 		d.T.Fatal(err)
 	}
-	return &box{d: d, t: d.T, id: id, engine: engine}
+	return &box{d: d, t: d.T, id: id, options: options}
 }
 
 // stdio are FIFOs, and what has come out of them.
@@ -248,7 +250,7 @@ func (d *daemon) rootfs() []*types.Mount {
 // create makes the task of a container.
 func (b *box) create(s stdio) error {
 	r, err := b.d.tasks().Create(b.d.Context(), &tasks.CreateTaskRequest{
-		ContainerID: b.id, Rootfs: b.d.rootfs(), Options: b.d.options(b.engine),
+		ContainerID: b.id, Rootfs: b.d.rootfs(), Options: b.options,
 		Stdin: s.in, Stdout: s.out, Stderr: s.err, Terminal: s.terminal,
 	})
 	if err == nil {

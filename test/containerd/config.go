@@ -29,7 +29,8 @@ func (d *Daemon) text() string {
   path = "%[1]s/opt"
 `, d.Dir)
 	} else {
-		disabled = append(disabled, "io.containerd.snapshotter.v1.aufs", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing")
+		disabled = append(disabled, "io.containerd.snapshotter.v1.aufs", "io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.blockfile",
+			"io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing")
 		tables = fmt.Sprintf(`
 [plugins."io.containerd.internal.v1.opt"]
   path = "%[1]s/opt"
