@@ -2,11 +2,15 @@ package watch
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	deploy "github.com/berth-runtime/berth/deploy/node"
 )
 
 func TestMetricsAreWhatPrometheusReads(t *testing.T) {
@@ -45,22 +49,103 @@ func TestMetricsAreWhatPrometheusReads(t *testing.T) {
 	}
 }
 
-func TestPromtool(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
+// promtool runs Prometheus' own checker.
+func promtool(t *testing.T, input string, args ...string) {
+	t.Helper()
+	program, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skipf("%v (Debian has it in the package prometheus)", err)
 	}
+	check := exec.Command(program, args...)
+	check.Stdin = strings.NewReader(input)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+const shipped = "../../deploy/node/"
+
+func TestPromtoolReadsTheMetrics(t *testing.T) {
 	r := start(t, wanted)
 	r.awaitReady()
 	_, text := r.get("/metrics")
-	check := exec.Command(promtool, "check", "metrics")
-	check.Stdin = strings.NewReader(text)
-	if out, err := check.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	promtool(t, text, "check", "metrics")
+}
+
+// The alerts are well-formed, and fire when they should and not before.
+func TestAlerts(t *testing.T) {
+	promtool(t, "", "check", "rules", shipped+"alerts.yaml")
+	promtool(t, "", "test", "rules", shipped+"alerts_test.yaml")
+}
+
+// dashboard is what a test looks at of Grafana's model.
+type dashboard struct {
+	Title, UID string
+	Templating struct {
+		List []struct{ Name, Type string }
 	}
-	if out, err := exec.Command(promtool, "check", "rules", "../../deploy/node/alerts.yaml").CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	Panels []struct {
+		ID         int
+		Title      string
+		Type       string
+		Datasource struct{ Type, UID string }
+		GridPos    struct{ X, Y, W, H int }
+		Targets    []struct{ Expr, RefID string }
 	}
+}
+
+// The dashboard is one that Grafana can draw: panels with queries that Prometheus
+// understands, of one data source, side by side.
+func TestDashboard(t *testing.T) {
+	var d dashboard
+	if err := json.Unmarshal([]byte(deploy.Dashboard), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Title == "" || d.UID == "" || len(d.Panels) < 8 {
+		t.Errorf("%+v", d)
+	}
+	variables := map[string]bool{"__rate_interval": true}
+	for _, v := range d.Templating.List {
+		variables[v.Name] = true
+	}
+	ids, rules := map[int]bool{}, "groups:\n- name: dashboard\n  rules:\n"
+	taken := map[[2]int]string{}
+	for _, p := range d.Panels {
+		if ids[p.ID] || p.Title == "" || p.Type == "" || len(p.Targets) == 0 || p.Datasource.UID != "${datasource}" {
+			t.Errorf("panel %+v", p)
+		}
+		ids[p.ID] = true
+		at := p.GridPos
+		if at.W < 1 || at.H < 1 || at.X < 0 || at.X+at.W > 24 { // Grafana's grid has 24 columns
+			t.Errorf("%s is at %+v", p.Title, at)
+		}
+		for x := at.X; x < at.X+at.W; x++ {
+			for y := at.Y; y < at.Y+at.H; y++ {
+				if other := taken[[2]int{x, y}]; other != "" {
+					t.Errorf("%s lies over %s", p.Title, other)
+				}
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+		refs := map[string]bool{}
+		for i, q := range p.Targets {
+			if refs[q.RefID] {
+				t.Errorf("%s has two queries %s", p.Title, q.RefID)
+			}
+			refs[q.RefID] = true
+			for _, v := range regexp.MustCompile(`\$\{?(\w+)`).FindAllStringSubmatch(q.Expr, -1) {
+				if !variables[v[1]] {
+					t.Errorf("%s: there is no variable %s", p.Title, v[1])
+				}
+			}
+			rules += fmt.Sprintf("  - {record: 'q:%d:%d', expr: %q}\n", p.ID, i, strings.ReplaceAll(q.Expr, "$__rate_interval", "5m"))
+		}
+	}
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "", "check", "rules", file)
 }
 
 // The dashboard and the alerts ask for metrics that there are.
@@ -76,20 +161,8 @@ func TestShippedQueries(t *testing.T) {
 			there[words[2]] = true
 		}
 	}
-	for _, file := range []string{"grafana-dashboard.json", "alerts.yaml"} {
-		content, err := os.ReadFile("../../deploy/node/" + file)
-		if err != nil {
-			t.Skipf("the shipped files are not beside this test: %v", err)
-		}
-		if strings.HasSuffix(file, ".json") {
-			var v struct {
-				Panels []struct{ Targets []struct{ Expr string } }
-			}
-			if err := json.Unmarshal(content, &v); err != nil || len(v.Panels) < 8 {
-				t.Errorf("%s: %d panels, %v", file, len(v.Panels), err)
-			}
-		}
-		found := regexp.MustCompile(`\b(berth_node|process)_[a-z_]+`).FindAllString(string(content), -1)
+	for file, content := range map[string]string{"the dashboard": deploy.Dashboard, "the alerts": deploy.Alerts} {
+		found := regexp.MustCompile(`\b(berth_node|process)_[a-z_]+`).FindAllString(content, -1)
 		if len(found) < 8 {
 			t.Errorf("%s asks for %d metrics only", file, len(found))
 		}
