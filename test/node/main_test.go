@@ -40,6 +40,21 @@ func TestMain(m *testing.M) {
 	time.Sleep(time.Hour)
 }
 
+// program is the berth-node of the guest, or one that is built from here.
+func program(t testing.TB) string {
+	t.Helper()
+	if path, err := exec.LookPath("berth-node"); err == nil {
+		return path
+	}
+	path := filepath.Join(t.TempDir(), "berth-node")
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/berth-runtime/berth/cmd/berth-node")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
 // machine is the guest that a test has for itself.
 type machine struct {
 	*testing.T
@@ -60,15 +75,11 @@ func mine(t *testing.T) *machine {
 	if err != nil || !strings.Contains(string(cpu), "User Mode Linux") {
 		t.Skip("this changes the whole machine, and is for guests only: test/guests/test -- ./test/node")
 	}
-	program, err := exec.LookPath("berth-node")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &machine{T: t, program: program, conf: filepath.Join(t.TempDir(), "node.yaml")}
+	m := &machine{T: t, program: program(t), conf: filepath.Join(t.TempDir(), "node.yaml")}
 	t.Cleanup(func() {
 		// Whatever a failed test left.
 		exec.Command("systemctl", "stop", "berth-node").Run()
-		exec.Command(program, "undo").Run()
+		exec.Command(m.program, "undo").Run()
 	})
 	return m
 }

@@ -41,12 +41,6 @@ func TestProcessesAreMoved(t *testing.T) {
 		}
 	})
 	dir := t.TempDir()
-	program := filepath.Join(dir, "berth-node")
-	build := exec.Command("go", "build", "-o", program, "github.com/berth-runtime/berth/cmd/berth-node")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Skip(err)
@@ -71,7 +65,7 @@ func TestProcessesAreMoved(t *testing.T) {
 		}
 		fmt.Fprintf(&mounts, "mkdir -p %s; mount -t %s %s none %s\n", h.Mountpoint, kind, options, h.Mountpoint)
 	}
-	node := program + " %s --state-dir=" + dir + "/state --system-container=/system --resource-container=/kubelet --cgroup-root=/work --kernel-parameters=off --oom-score-mode=off\n"
+	node := program(t) + " %s --state-dir=" + dir + "/state --system-container=/system --resource-container=/kubelet --cgroup-root=/work --kernel-parameters=off --oom-score-mode=off\n"
 	script := "set -e\nmount -t tmpfs none /sys/fs/cgroup\n" + mounts.String() + `
 sleep 1000 & loose=$!
 ` + dir + `/kubelet 1000 & kubelet=$!
