@@ -47,6 +47,12 @@ func TestMain(m *testing.M) {
 		fmt.Println("used")
 		for x := 1; x != 0; x = 1103515245*x | 1 { // never: an odd number times an odd one
 		}
+	case "killed":
+		if err := killed(argument); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	case "nothing":
 		fmt.Println("used")
 		time.Sleep(time.Hour)

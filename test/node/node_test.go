@@ -13,6 +13,7 @@ import (
 	"time"
 
 	deploy "github.com/berth-runtime/berth/deploy/node"
+	"golang.org/x/sys/unix"
 )
 
 const everything = `
@@ -95,6 +96,23 @@ func (m *machine) daemon(text string) {
 	m.run("systemctl", "start", "berth-node")
 }
 
+// byShell is how a report names the shell of run, or nobody where the kernel has no
+// fanotify.
+func (m *machine) byShell() string {
+	m.Helper()
+	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC, unix.O_RDONLY)
+	if err != nil {
+		m.Logf("the kernel does not say who writes: %v", err)
+		return "past systemd, by an unknown process"
+	}
+	unix.Close(fd)
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		m.Fatal(err)
+	}
+	return "by " + shell + " (pid "
+}
+
 // What is changed by hand is found and mended, and told in the journal.
 func TestDriftByHand(t *testing.T) {
 	m := mine(t)
@@ -107,14 +125,14 @@ func TestDriftByHand(t *testing.T) {
 		want   string
 		said   string
 	}{
-		{"echo into a file", func() { m.run("sh", "-c", "echo 700M > "+limitOf("system.slice")) }, func() string { return limitOf("system.slice") }, "536870912",
-			"system.slice MemoryMax is 734003200 where /run/berth-node-test.yaml:2: system-reserved.memory wants 536870912; changed past systemd"},
+		{"echo into a file", func() { m.run("sh", "-c", "echo 700M > "+limitOf("system.slice")+"; sleep 1") }, func() string { return limitOf("system.slice") }, "536870912",
+			"system.slice MemoryMax is 734003200 where /run/berth-node-test.yaml:2: system-reserved.memory wants 536870912; changed " + m.byShell()},
 		{"systemctl set-property", func() { m.run("systemctl", "set-property", "--runtime", "machine.slice", "TasksMax=77") }, func() string { return file("machine.slice", "pids.max") }, "",
 			"machine.slice TasksMax is 77 where /run/berth-node-test.yaml:7: pods-enforce wants"},
 		{"a property of version 2 on any version", func() { m.run("systemctl", "set-property", "--runtime", "system.slice", "MemoryMax=900M") }, func() string { return limitOf("system.slice") }, "536870912",
 			"changed through systemd, as by systemctl set-property (/run/systemd/system.control/system.slice.d/50-MemoryMax.conf, written"},
 		{"sysctl", func() { m.run("sh", "-c", "echo 3 > /proc/sys/kernel/panic") }, func() string { return "/proc/sys/kernel/panic" }, "10",
-			"kernel.panic is 3 where /run/berth-node-test.yaml:8: kernel-parameters wants 10"},
+			"kernel.panic is 3 where /run/berth-node-test.yaml:8: kernel-parameters wants 10; changed by "},
 		{"a slice that is stopped", func() { m.run("systemctl", "stop", "kubernetes.slice") }, func() string { return file("kubernetes.slice", "cpu.weight", "cpu.shares") }, "",
 			"kubernetes.slice is active again"},
 	} {
@@ -134,7 +152,7 @@ func TestDriftByHand(t *testing.T) {
 		t.Logf("%s: mended after %.2f s", c.name, took.Seconds())
 	}
 	fields := m.run("journalctl", "-b", "-o", "json", "--no-pager", "BERTH_NODE_EVENT=drift", "BERTH_NODE_SETTING=MemoryMax")
-	for _, want := range []string{`"BERTH_NODE_WANTED":"536870912"`, `"BERTH_NODE_FOUND":"734003200"`, `"BERTH_NODE_WHO":"past systemd`} {
+	for _, want := range []string{`"BERTH_NODE_WANTED":"536870912"`, `"BERTH_NODE_FOUND":"734003200"`, `"BERTH_NODE_WHO":"` + m.byShell()} {
 		if !strings.Contains(fields, want) {
 			t.Errorf("%s is not in the journal's fields: %s", want, fields)
 		}
@@ -274,6 +292,30 @@ func TestMemoryIsLoweredWithCare(t *testing.T) {
 // kubelet runs a program of that name in a unit.
 func (m *machine) kubelet(args ...string) {
 	m.Helper()
+	m.run("systemd-run", append(append([]string{"--quiet"}, args...), m.kubeletProgram(), "1000")...)
+	m.Cleanup(func() { m.try("systemctl", "stop", "kubelet-test.service") })
+}
+
+// kubeletOfSession runs it in a scope of a user's slice, as a session's shell would.
+func (m *machine) kubeletOfSession(scope string) {
+	m.Helper()
+	cmd := exec.Command("systemd-run", "--quiet", "--scope", "--slice=user-1000.slice", "--unit="+scope, m.kubeletProgram(), "1000")
+	if err := cmd.Start(); err != nil {
+		m.Fatal(err)
+	}
+	m.Cleanup(func() {
+		m.try("systemctl", "stop", scope)
+		cmd.Wait()
+	})
+	m.await("the kubelet runs in "+scope, func() bool {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid))
+		return string(name) == "kubelet\n"
+	})
+}
+
+// kubeletProgram is a program of that name, which is root's.
+func (m *machine) kubeletProgram() string {
+	m.Helper()
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		m.Fatal(err)
@@ -282,13 +324,10 @@ func (m *machine) kubelet(args ...string) {
 	if err != nil {
 		m.Fatal(err)
 	}
+	m.Cleanup(func() { os.RemoveAll(dir) })
 	program := filepath.Join(dir, "kubelet")
 	m.run("cp", sleep, program)
-	m.run("systemd-run", append(append([]string{"--quiet"}, args...), program, "1000")...)
-	m.Cleanup(func() {
-		m.try("systemctl", "stop", "kubelet-test.service", "kubelet-test.scope")
-		os.RemoveAll(dir)
-	})
+	return program
 }
 
 func TestKubeletPlacement(t *testing.T) {
@@ -315,6 +354,40 @@ func TestKubeletPlacement(t *testing.T) {
 	}
 	if out := m.node("status"); !strings.Contains(out, "The kubelet is in /kubernetes.slice/kubelet-test.service") {
 		t.Errorf("its own slice was not found:\n%s", out)
+	}
+	// As from a terminal: logind has such a scope for each session.
+	m.run("systemctl", "stop", "kubelet-test.service")
+	m.kubelet("--unit=kubelet-test.service", "--slice=user-1000.slice")
+	if out := m.node("plan"); strings.Contains(out, "from a terminal") {
+		t.Errorf("a service is no session:\n%s", out)
+	}
+	m.run("systemctl", "stop", "kubelet-test.service")
+	m.kubeletOfSession("session-77.scope")
+	if out := m.node("plan"); !strings.Contains(out, "was started from a terminal: it is in session-77.scope (/user.slice/user-1000.slice/session-77.scope)") {
+		t.Errorf("no warning:\n%s", out)
+	}
+	if out := m.node("status"); !strings.Contains(out, "The kubelet is in /user.slice/user-1000.slice/session-77.scope, which uses ") {
+		t.Errorf("the scope's use is not shown:\n%s", out)
+	}
+}
+
+// A daemon that is started anew has its OOM score without a wait for the next look at
+// everything.
+func TestScoreOfARestartedDaemon(t *testing.T) {
+	m := mine(t)
+	m.kubelet("--unit=kubelet-test.service", "-p", "Restart=always", "-p", "RestartSec=100ms")
+	m.daemon("oom-scores: {kubelet: -999}\noom-score-mode: set\nkernel-parameters: off\nrecheck-interval: 1h\n")
+	for range 2 {
+		pid := m.run("systemctl", "show", "-P", "MainPID", "kubelet-test.service")
+		m.await("process "+pid+" has its score", func() bool {
+			text, _ := os.ReadFile("/proc/" + pid + "/oom_score_adj")
+			return strings.TrimSpace(string(text)) == "-999"
+		})
+		m.run("kill", "-KILL", pid)
+		m.await("there is another one", func() bool {
+			now := m.run("systemctl", "show", "-P", "MainPID", "kubelet-test.service")
+			return now != "0" && now != pid
+		})
 	}
 }
 
