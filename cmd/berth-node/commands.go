@@ -26,8 +26,11 @@ func command() *cli.Command {
 Kubernetes, leaves the rest to the workloads, and sets limits on their slices or cgroups.
 The configuration is ` + config.DefaultFile + `, or a file named by --config; every
 key of it is also an option, and options win.`,
-		Commands: func() []*cli.Command {
-			return []*cli.Command{planCommand(), applyCommand(), statusCommand(), watchCommand(), undoCommand()}
+		Commands: func() []cli.Sub {
+			return []cli.Sub{
+				{Name: "plan", Define: planCommand}, {Name: "apply", Define: applyCommand}, {Name: "status", Define: statusCommand},
+				{Name: "watch", Define: watchCommand}, {Name: "undo", Define: undoCommand},
+			}
 		},
 	}
 }
@@ -80,7 +83,7 @@ func interruptible() (context.Context, context.CancelFunc) {
 func planCommand() *cli.Command {
 	s := &settings{}
 	c := &cli.Command{
-		Name: "plan", Summary: "Show what would be done, and change nothing.",
+		Summary: "Show what would be done, and change nothing.",
 		Help: `Shows the capacity, each reservation and what is left of it, the hierarchy that results, each
 setting that differs from now with the entry of the configuration that asks for it, and
 what keeps the plan from being applied, in which case the exit status is 1.`,
@@ -126,7 +129,7 @@ func engine(m *machine.Machine, dir string) (*enforce.Engine, func(), error) {
 func applyCommand() *cli.Command {
 	s := &settings{}
 	c := &cli.Command{
-		Name: "apply", Summary: "Do what plan shows, once.",
+		Summary: "Do what plan shows, once.",
 		Help: `Each setting is on record with its value from before, so that undo can give it back. What an
 earlier configuration set and this one does not is given back. Memory that is to be
 limited below its use is reclaimed first; if that does not succeed within reclaim-deadline,
@@ -160,7 +163,7 @@ or raises the pressure above reclaim-pressure, the former limit stays.`,
 func undoCommand() *cli.Command {
 	s := &settings{}
 	c := &cli.Command{
-		Name: "undo", Summary: "Give the node back as it was before apply or watch.",
+		Summary: "Give the node back as it was before apply or watch.",
 		Help: `Everything on record is set to what it was: properties with their drop-ins, files, kernel
 parameters, OOM scores. Slices and cgroups that were made are removed if nothing is in them.
 A daemon that is running has to be stopped first.`,
@@ -191,7 +194,7 @@ A daemon that is running has to be stopped first.`,
 func statusCommand() *cli.Command {
 	s := &settings{}
 	c := &cli.Command{
-		Name: "status", Summary: "Show what is reserved, used and left.",
+		Summary: "Show what is reserved, used and left.",
 		Help: `A table of the parts of the node with their use, bars of each resource, the workloads by QoS
 level as the sum over the running pods and containers, and warnings. It changes nothing, and
 takes half a second, in which the use of the processors is measured.`,

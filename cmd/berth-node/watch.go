@@ -14,7 +14,7 @@ import (
 func watchCommand() *cli.Command {
 	s := &settings{}
 	return &cli.Command{
-		Name: "watch", Summary: "Apply the plan and keep it true: the daemon.",
+		Summary: "Apply the plan and keep it true: the daemon.",
 		Help: `Applies the plan, and mends what is changed by others, within a second or two: it listens to
 the kernel and to systemd, and looks at everything again each recheck-interval. It reports who
 changed what, where that can be known, to the journal. /metrics is for Prometheus; /healthz

@@ -27,7 +27,7 @@ type boxOptions struct {
 func (p *program) boxCommand() *cli.Command {
 	o := &boxOptions{seccomp: "default"}
 	c := &cli.Command{
-		Name: "box", Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true,
+		Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true,
 		Summary: "Run one command in a throwaway container made from this machine's own root.",
 		Help: "It needs no image, no configuration and no root. The command sees the files of the machine;\n" +
 			"what it writes is kept in memory and lost at its end. The current folder is there read-only,\n" +

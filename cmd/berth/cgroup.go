@@ -13,7 +13,7 @@ import (
 
 func (p *program) cgroupCommand() *cli.Command {
 	return &cli.Command{
-		Name: "cgroup", Summary: "Make, limit, show and remove cgroups, on version 1, version 2 and both together.",
+		Summary: "Make, limit, show and remove cgroups, on version 1, version 2 and both together.",
 		Help: "A cgroup is named by its path, in every hierarchy of the host, or as with cgroup-tools by\n" +
 			"controllers:path (cpu,memory:/demo). A relative path is below where you may have cgroups of\n" +
 			"your own. What berth cgroup create made, later commands may change; the cgroups of\n" +
@@ -24,11 +24,12 @@ func (p *program) cgroupCommand() *cli.Command {
 			"berth cgroup tree",
 			"berth cgroup delete --kill demo",
 		},
-		Commands: func() []*cli.Command {
-			return []*cli.Command{
-				p.cgroupCreate(), p.cgroupDelete(), p.cgroupList(), p.cgroupControllers(),
-				p.cgroupExec(), p.cgroupClassify(), p.cgroupGet(), p.cgroupSet(),
-				p.cgroupTree(), p.cgroupTop(), cgroupLedger(), p.cgroupTranslate(),
+		Commands: func() []cli.Sub {
+			return []cli.Sub{
+				{Name: "create", Define: p.cgroupCreate}, {Name: "delete", Define: p.cgroupDelete}, {Name: "list", Define: p.cgroupList},
+				{Name: "controllers", Define: p.cgroupControllers}, {Name: "exec", Define: p.cgroupExec}, {Name: "classify", Define: p.cgroupClassify},
+				{Name: "get", Define: p.cgroupGet}, {Name: "set", Define: p.cgroupSet}, {Name: "tree", Define: p.cgroupTree},
+				{Name: "top", Define: p.cgroupTop}, {Name: "ledger", Define: cgroupLedger}, {Name: "translate", Define: p.cgroupTranslate},
 			}
 		},
 	}

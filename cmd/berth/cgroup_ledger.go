@@ -35,7 +35,6 @@ func ledgerOutput(format ledger.Format) io.Writer {
 func cgroupLedger() *cli.Command {
 	var format ledger.Format
 	c := &cli.Command{
-		Name:    "ledger",
 		Summary: "Print what each resource of the OCI specification is on version 1, on version 2, and for systemd.",
 		Run:     func([]string) error { return ledger.WriteTable(ledgerOutput(format), format) },
 	}
@@ -48,7 +47,7 @@ func (p *program) cgroupTranslate() *cli.Command {
 	var layout, shares string
 	systemd := 0
 	c := &cli.Command{
-		Name: "translate", Args: "FILE", Least: 1, Most: 1,
+		Args: "FILE", Least: 1, Most: 1,
 		Summary: "Say what the resources of a container become on a host, without touching one.",
 		Help: "FILE is a resources object, or a whole config.json; - is standard input. With --systemd the\n" +
 			"properties of the unit are told, and what is written to files beside them; else the files alone.",

@@ -15,7 +15,7 @@ func (p *program) cgroupCreate() *cli.Command {
 	var access cgrouptool.Access
 	var asJSON bool
 	c := &cli.Command{
-		Name: "create", Args: "[PATH…]", Most: -1,
+		Args: "[PATH…]", Most: -1,
 		Summary: "Make cgroups, with the parents that they need.",
 		Help: "On version 2 the controllers are enabled down to the cgroup. It is marked as made by berth\n" +
 			"(an extended attribute), so that later commands may change it. -a and -t hand it to others.",
@@ -77,7 +77,7 @@ func (p *program) cgroupDelete() *cli.Command {
 	var targets targetFlags
 	var how cgrouptool.Removal
 	c := &cli.Command{
-		Name: "delete", Args: "[PATH…]", Most: -1,
+		Args: "[PATH…]", Most: -1,
 		Summary: "Remove cgroups.",
 		Help: "Without -r, a cgroup with others below it stays; without --kill or --move, one with processes\n" +
 			"does. Its parents stay in any case.",

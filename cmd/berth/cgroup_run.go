@@ -15,7 +15,7 @@ import (
 func (p *program) cgroupExec() *cli.Command {
 	var targets targetFlags
 	c := &cli.Command{
-		Name: "exec", Args: "[PATH] COMMAND [ARG…]", Least: 1, Most: -1, FirstEnds: true,
+		Args: "[PATH] COMMAND [ARG…]", Least: 1, Most: -1, FirstEnds: true,
 		Summary: "Run a command in a cgroup.",
 		Help: "The first argument is the cgroup's path, or, with -g, the command already. The command takes\n" +
 			"the place of berth: its process, its signals and its exit status are the command's own.",
@@ -68,7 +68,7 @@ func cannotRun(command string, err error) error {
 func (p *program) cgroupClassify() *cli.Command {
 	var targets targetFlags
 	c := &cli.Command{
-		Name: "classify", Args: "[PATH] PID…", Least: 1, Most: -1,
+		Args: "[PATH] PID…", Least: 1, Most: -1,
 		Summary: "Move processes into a cgroup.",
 		Help: "The first argument is the cgroup's path, or, with -g, a process already. A process comes into all the\n" +
 			"cgroups that are named, or stays where it is; one that can't be moved does not keep the others from it.",

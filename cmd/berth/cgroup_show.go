@@ -33,7 +33,7 @@ func (p *program) cgroupList() *cli.Command {
 	var targets targetFlags
 	var asJSON bool
 	c := &cli.Command{
-		Name: "list", Args: "[PATH]", Most: 1,
+		Args: "[PATH]", Most: 1,
 		Summary:  "List the cgroups of all hierarchies, or below one, as controllers:path.",
 		Examples: []string{"berth cgroup list -g memory:/"},
 	}
@@ -74,7 +74,6 @@ func (p *program) cgroupList() *cli.Command {
 func (p *program) cgroupControllers() *cli.Command {
 	var all, mounts, ids, asJSON bool
 	c := &cli.Command{
-		Name:    "controllers",
 		Summary: "Show which hierarchy has which controller, and where it is enabled.",
 		Help: "Of version 2 it is told which cgroups give a controller to those below them; on version 1 a\n" +
 			"controller acts in all cgroups of its hierarchy.",
@@ -172,7 +171,7 @@ func (p *program) cgroupTree() *cli.Command {
 	var asJSON bool
 	how := cgrouptool.Looking{Depth: -1}
 	c := &cli.Command{
-		Name: "tree", Args: "[PATH]", Most: 1,
+		Args: "[PATH]", Most: 1,
 		Summary: "Draw cgroups as a tree, with the memory, processor time and tasks that they use.",
 		Help:    "One path is one line, whichever hierarchies have it. What is limited has its limit behind a slash.",
 	}

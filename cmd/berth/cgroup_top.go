@@ -31,7 +31,7 @@ type topOptions struct {
 func (p *program) cgroupTop() *cli.Command {
 	o := &topOptions{order: cgrouptool.ByCPU, every: time.Second, times: -1, depth: 3}
 	c := &cli.Command{
-		Name: "top", Args: "[PATH]", Most: 1,
+		Args: "[PATH]", Most: 1,
 		Summary: "Show which cgroups use the most, live.",
 		Help: "%CPU is of one processor. Bars are shares of all processors, and of the limit of memory (of the\n" +
 			"machine's, without one). P.CPU, P.MEM and P.IO are pressure: how much of the last ten seconds some\n" +

@@ -29,7 +29,7 @@ type values struct {
 func (p *program) cgroupGet() *cli.Command {
 	v := &values{}
 	c := &cli.Command{
-		Name: "get", Args: "[PATH…]", Most: -1,
+		Args: "[PATH…]", Most: -1,
 		Summary: "Read the files of cgroups, or limits as the OCI specification names them.",
 		Help: "-r takes the name of a file (memory.max), or of a field of the OCI resources (memory.limit,\n" +
 			"cpu.shares, hugepageLimits.2MB), which is read from whichever file this host has for it.\n" +
@@ -126,7 +126,7 @@ func (p *program) cgroupSet() *cli.Command {
 	var settings []string
 	file := ""
 	c := &cli.Command{
-		Name: "set", Args: "[NAME=VALUE…] [PATH…]", Most: -1,
+		Args: "[NAME=VALUE…] [PATH…]", Most: -1,
 		Summary: "Change the limits of cgroups.",
 		Help: "NAME is a file of the cgroup (memory.max), which gets the value as it is, or a field of the\n" +
 			"OCI resources (memory.limit=64M, cpu.shares=512, pids.limit=max), which is turned into what\n" +

@@ -37,7 +37,7 @@ func (p *program) checkpointCommand() *cli.Command {
 	o := container.CheckpointOptions{StatusFD: -1}
 	var server string
 	c := &cli.Command{
-		Name: "checkpoint", Args: "ID", Least: 1, Most: 1,
+		Args: "ID", Least: 1, Most: 1,
 		Summary: "Write a container's processes down, and end it.",
 		Help: "criu does it (Debian: apt install criu). The processes come back by restore, from the\n" +
 			"same bundle, on this machine or another one.",

@@ -35,7 +35,7 @@ func (o *makeOptions) define(f *cli.Flags) {
 func (p *program) createCommand() *cli.Command {
 	var o makeOptions
 	c := &cli.Command{
-		Name: "create", Args: "ID", Least: 1, Most: 1,
+		Args: "ID", Least: 1, Most: 1,
 		Summary: "Make a container up to the point where only its program is left to be executed.",
 		Run: func(args []string) error {
 			r, err := p.runtime()

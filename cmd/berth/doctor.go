@@ -11,7 +11,7 @@ import (
 func (p *program) doctorCommand() *cli.Command {
 	var asJSON bool
 	c := &cli.Command{
-		Name: "doctor", Summary: "Look for what containers need on this machine, and tell how to close each gap.",
+		Summary: "Look for what containers need on this machine, and tell how to close each gap.",
 		Help: "Root's needs are looked at for root, a user's for a user; what only the other misses is\n" +
 			"a hint. The exit status is 0 when nothing is missing.",
 		Run: func([]string) error {

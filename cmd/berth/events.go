@@ -21,7 +21,7 @@ func (p *program) eventsCommand() *cli.Command {
 	asJSON := !terminal.IsTerminal(1)
 	interval := 5 * time.Second
 	c := &cli.Command{
-		Name: "events", Args: "ID", Least: 1, Most: 1,
+		Args: "ID", Least: 1, Most: 1,
 		Summary: "Tell as JSON lines when a container runs out of memory, and how its counters stand.",
 		Help:    "On a terminal the lines are for people. It ends when the container's first process has ended.",
 		Run: func(args []string) error {

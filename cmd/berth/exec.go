@@ -37,7 +37,7 @@ type execOptions struct {
 func (p *program) execCommand() *cli.Command {
 	var o execOptions
 	c := &cli.Command{
-		Name: "exec", Args: "ID COMMAND [ARG...]", Least: 1, Most: -1, FirstEnds: true,
+		Args: "ID COMMAND [ARG...]", Least: 1, Most: -1, FirstEnds: true,
 		Summary: "Run another process in a container.",
 		Help: "What no option says is taken from the container's own process. The exit status is the\n" +
 			"process's, 255 where it could not be started.",

@@ -12,7 +12,7 @@ func (p *program) explainCommand() *cli.Command {
 	var asJSON bool
 	o := container.ExplainOptions{ID: "ID"}
 	c := &cli.Command{
-		Name: "explain", Args: "BUNDLE", Least: 1, Most: 1,
+		Args: "BUNDLE", Least: 1, Most: 1,
 		Summary: "Show what run would do for a bundle: the plan, and the program of system calls.",
 		Help:    "Needs no root and touches nothing. Each line ends with the entry of config.json that\ncauses it.",
 		Run: func(args []string) error {

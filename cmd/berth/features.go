@@ -9,7 +9,7 @@ import (
 
 func (p *program) featuresCommand() *cli.Command {
 	return &cli.Command{
-		Name: "features", Summary: "Tell as JSON what this build can do, as the runtime specification has it.",
+		Summary: "Tell as JSON what this build can do, as the runtime specification has it.",
 		Run: func([]string) error {
 			f := container.Features(map[string]string{
 				"io.github.berth-runtime.version": version,

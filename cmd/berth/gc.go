@@ -16,7 +16,7 @@ import (
 func (p *program) gcCommand() *cli.Command {
 	var dry, asJSON bool
 	c := &cli.Command{
-		Name: "gc", Summary: "Remove what killed commands have left of containers.",
+		Summary: "Remove what killed commands have left of containers.",
 		Help: "Half-made containers whose maker is gone, with their cgroups, half-deleted ones, and\n" +
 			"stale files. Containers that were made are left alone, also when they have stopped.",
 		Run: func([]string) error {

@@ -13,7 +13,7 @@ import (
 
 func (p *program) inspectCommand() *cli.Command {
 	var asJSON bool
-	c := p.simple("inspect", "Tell all of a container: what was done to make it, and what is there now.", func(c *container.Container) error {
+	c := p.simple("Tell all of a container: what was done to make it, and what is there now.", func(c *container.Container) error {
 		i, err := c.Inspect()
 		if err != nil {
 			return err

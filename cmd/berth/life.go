@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) startCommand() *cli.Command {
-	return p.simple("start", "Execute the program of a created container.", func(c *container.Container) error {
+	return p.simple("Execute the program of a created container.", func(c *container.Container) error {
 		notifier, err := c.Notifier(os.Getenv("NOTIFY_SOCKET"))
 		if err == nil {
 			err = c.Start()
@@ -26,17 +26,17 @@ func (p *program) startCommand() *cli.Command {
 }
 
 func (p *program) pauseCommand() *cli.Command {
-	return p.simple("pause", "Freeze all processes of a container.", (*container.Container).Pause)
+	return p.simple("Freeze all processes of a container.", (*container.Container).Pause)
 }
 
 func (p *program) resumeCommand() *cli.Command {
-	return p.simple("resume", "Let the processes of a paused container go on.", (*container.Container).Resume)
+	return p.simple("Let the processes of a paused container go on.", (*container.Container).Resume)
 }
 
 // simple is a command that does one thing to one container.
-func (p *program) simple(name, summary string, do func(*container.Container) error) *cli.Command {
+func (p *program) simple(summary string, do func(*container.Container) error) *cli.Command {
 	return &cli.Command{
-		Name: name, Args: "ID", Least: 1, Most: 1, Summary: summary,
+		Args: "ID", Least: 1, Most: 1, Summary: summary,
 		Run: func(args []string) error {
 			c, err := p.load(args[0])
 			if err != nil {
@@ -51,7 +51,7 @@ func (p *program) simple(name, summary string, do func(*container.Container) err
 func (p *program) killCommand() *cli.Command {
 	var all bool
 	c := &cli.Command{
-		Name: "kill", Args: "ID [SIGNAL]", Least: 1, Most: 2,
+		Args: "ID [SIGNAL]", Least: 1, Most: 2,
 		Summary: "Send a signal to a container's first process, TERM unless another is named.",
 		Run: func(args []string) error {
 			name := "TERM"
@@ -101,7 +101,7 @@ func parseSignal(text string) (unix.Signal, error) {
 func (p *program) deleteCommand() *cli.Command {
 	var force bool
 	c := &cli.Command{
-		Name: "delete", Args: "ID...", Least: 1, Most: -1,
+		Args: "ID...", Least: 1, Most: -1,
 		Summary: "Remove a container that has stopped, and all that was made for it.",
 		Help:    "With --force a running container is killed first, what a killed command has left is\nremoved, and an id that is unknown is no error.",
 		Run: func(args []string) error {

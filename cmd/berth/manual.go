@@ -11,7 +11,7 @@ import (
 
 func (p *program) completionCommand() *cli.Command {
 	return &cli.Command{
-		Name: "completion", Args: "bash|zsh|fish", Least: 1, Most: 1,
+		Args: "bash|zsh|fish", Least: 1, Most: 1,
 		Summary:  "Write the script by which a shell completes berth's commands.",
 		Examples: []string{"berth completion bash > /etc/bash_completion.d/berth", "berth completion fish > ~/.config/fish/completions/berth.fish"},
 		Run: func(args []string) error {
@@ -29,7 +29,7 @@ func (p *program) manCommand() *cli.Command {
 	var dir string
 	var markdown bool
 	c := &cli.Command{
-		Name: "man", Summary: "Write the man pages, of all commands and file formats, into a folder.",
+		Summary:  "Write the man pages, of all commands and file formats, into a folder.",
 		Examples: []string{"berth man --dir /usr/local/share/man"},
 		Run: func([]string) error {
 			tree := clidoc.Tree(p.command())

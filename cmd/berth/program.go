@@ -88,13 +88,19 @@ func (p *program) command() *cli.Command {
 	return c
 }
 
-func (p *program) commands() []*cli.Command {
-	return []*cli.Command{
-		p.boxCommand(), p.runCommand(), p.createCommand(), p.startCommand(), p.execCommand(),
-		p.stateCommand(), p.inspectCommand(), p.listCommand(), p.topCommand(), p.psCommand(), p.killCommand(), p.deleteCommand(), p.gcCommand(),
-		p.pauseCommand(), p.resumeCommand(), p.updateCommand(), p.eventsCommand(), p.checkpointCommand(), p.restoreCommand(),
-		p.specCommand(), p.explainCommand(), p.seccompCommand(), p.featuresCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.manCommand(),
-		p.cgroupCommand(),
+func (p *program) commands() []cli.Sub {
+	return []cli.Sub{
+		{Name: "box", Define: p.boxCommand}, {Name: "run", Define: p.runCommand}, {Name: "create", Define: p.createCommand},
+		{Name: "start", Define: p.startCommand}, {Name: "exec", Define: p.execCommand},
+		{Name: "state", Define: p.stateCommand}, {Name: "inspect", Define: p.inspectCommand}, {Name: "list", Define: p.listCommand},
+		{Name: "top", Define: p.topCommand}, {Name: "ps", Define: p.psCommand}, {Name: "kill", Define: p.killCommand},
+		{Name: "delete", Define: p.deleteCommand}, {Name: "gc", Define: p.gcCommand},
+		{Name: "pause", Define: p.pauseCommand}, {Name: "resume", Define: p.resumeCommand}, {Name: "update", Define: p.updateCommand},
+		{Name: "events", Define: p.eventsCommand}, {Name: "checkpoint", Define: p.checkpointCommand}, {Name: "restore", Define: p.restoreCommand},
+		{Name: "spec", Define: p.specCommand}, {Name: "explain", Define: p.explainCommand}, {Name: "seccomp", Define: p.seccompCommand},
+		{Name: "features", Define: p.featuresCommand}, {Name: "doctor", Define: p.doctorCommand}, {Name: "version", Define: p.versionCommand},
+		{Name: "completion", Define: p.completionCommand}, {Name: "man", Define: p.manCommand},
+		{Name: "cgroup", Define: p.cgroupCommand},
 	}
 }
 

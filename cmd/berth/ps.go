@@ -16,7 +16,7 @@ import (
 func (p *program) psCommand() *cli.Command {
 	format, asJSON := "table", false
 	c := &cli.Command{
-		Name: "ps", Args: "ID [PS OPTION...]", Least: 1, Most: -1, FirstEnds: true,
+		Args: "ID [PS OPTION...]", Least: 1, Most: -1, FirstEnds: true,
 		Summary:  "Show the processes of a container, as the host sees them.",
 		Examples: []string{"berth ps demo -o pid,comm", "berth ps --format json demo"},
 	}

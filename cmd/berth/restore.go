@@ -11,7 +11,7 @@ func (p *program) restoreCommand() *cli.Command {
 	var criu container.CriuOptions
 	var detach, keep, noSubreaper bool
 	c := &cli.Command{
-		Name: "restore", Args: "ID", Least: 1, Most: 1,
+		Args: "ID", Least: 1, Most: 1,
 		Summary: "Bring a container back from a checkpoint, and stay with it until it ends.",
 		Help: "The bundle is the one that the container was made from. The exit status is the program's,\n" +
 			"128+N where signal N killed it.",

@@ -11,7 +11,7 @@ func (p *program) runCommand() *cli.Command {
 	var o makeOptions
 	var detach, keep, noSubreaper bool
 	c := &cli.Command{
-		Name: "run", Args: "ID", Least: 1, Most: 1,
+		Args: "ID", Least: 1, Most: 1,
 		Summary: "Make a container, start it, and stay with it until it ends.",
 		Help: "The exit status is the program's, 128+N where signal N killed it. The container is\n" +
 			"removed at the end.",

@@ -20,9 +20,9 @@ const profileHelp = "PROFILE is a seccomp profile, or a config.json that has one
 
 func (p *program) seccompCommand() *cli.Command {
 	return &cli.Command{
-		Name: "seccomp", Summary: "Explain and compile seccomp profiles.",
-		Commands: func() []*cli.Command {
-			return []*cli.Command{p.seccompExplainCommand(), p.seccompCompileCommand()}
+		Summary: "Explain and compile seccomp profiles.",
+		Commands: func() []cli.Sub {
+			return []cli.Sub{{Name: "explain", Define: p.seccompExplainCommand}, {Name: "compile", Define: p.seccompCompileCommand}}
 		},
 	}
 }
@@ -64,7 +64,7 @@ func (o *seccompOptions) write(t texts) error {
 func (p *program) seccompExplainCommand() *cli.Command {
 	var o seccompOptions
 	c := &cli.Command{
-		Name: "explain", Args: "PROFILE [SYSCALL]", Least: 1, Most: 2,
+		Args: "PROFILE [SYSCALL]", Least: 1, Most: 2,
 		Summary:  "Tell what becomes of each system call under a profile, or which rules decide one call.",
 		Help:     profileHelp,
 		Examples: []string{"berth seccomp explain config.json", "berth seccomp explain default clone3"},
@@ -95,7 +95,7 @@ func (p *program) seccompCompileCommand() *cli.Command {
 	var o seccompOptions
 	var output string
 	c := &cli.Command{
-		Name: "compile", Args: "PROFILE", Least: 1, Most: 1,
+		Args: "PROFILE", Least: 1, Most: 1,
 		Summary: "Show the filter that a profile is compiled to, or write it to a file.",
 		Help: profileHelp + "\nThe file holds the kernel's struct sock_filter, one after the other, as bwrap --seccomp\n" +
 			"and others load it.",

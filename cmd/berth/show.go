@@ -14,7 +14,7 @@ import (
 )
 
 func (p *program) stateCommand() *cli.Command {
-	return p.simple("state", "Show the state of a container as JSON.", func(c *container.Container) error {
+	return p.simple("Show the state of a container as JSON.", func(c *container.Container) error {
 		w := json.NewWriter(nil, "  ")
 		s := c.State()
 		s.JSON(w)
@@ -27,7 +27,7 @@ func (p *program) listCommand() *cli.Command {
 	var quiet bool
 	format, asJSON := "table", false
 	c := &cli.Command{
-		Name: "list", Summary: "List the containers of the state folder.",
+		Summary: "List the containers of the state folder.",
 		Run: func([]string) error {
 			if format != "table" && format != "json" {
 				return fmt.Errorf("--format %q: it is table or json", format)

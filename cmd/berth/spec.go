@@ -15,7 +15,7 @@ func (p *program) specCommand() *cli.Command {
 	bundle := "."
 	var rootless bool
 	c := &cli.Command{
-		Name: "spec", Summary: "Write a config.json to begin with.",
+		Summary: "Write a config.json to begin with.",
 		Run: func([]string) error {
 			path := filepath.Join(bundle, spec.ConfigName)
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

@@ -18,7 +18,7 @@ func (p *program) topCommand() *cli.Command {
 	o := &topOptions{order: cgrouptool.ByCPU, every: time.Second, times: -1}
 	var tree bool
 	c := &cli.Command{
-		Name: "top", Args: "[ID...]", Most: -1,
+		Args: "[ID...]", Most: -1,
 		Summary: "Show what the containers use, live.",
 		Help: "All of the state folder, or those that are named; * and ? stand for parts of a name. %CPU is of one processor.\n" +
 			"Bars are shares of all processors, and of the limit of memory. P.CPU, P.MEM and P.IO are pressure: how much of the\n" +

@@ -30,7 +30,7 @@ type updateOptions struct {
 func (p *program) updateCommand() *cli.Command {
 	o := &updateOptions{flags: map[string]string{}}
 	c := &cli.Command{
-		Name: "update", Args: "ID", Least: 1, Most: 1,
+		Args: "ID", Least: 1, Most: 1,
 		Summary: "Change the limits of a container that has a process.",
 		Help: "What is not given stays as it is. Sizes are in bytes, or with k, m, g or t behind them;\n" +
 			"-1 takes a limit off. -r reads a resources object, as linux.resources of config.json,\n" +

@@ -27,7 +27,7 @@ var (
 func (p *program) versionCommand() *cli.Command {
 	var asJSON bool
 	c := &cli.Command{
-		Name: "version", Summary: "Tell the version, the commit, and the specification that is implemented.",
+		Summary: "Tell the version, the commit, and the specification that is implemented.",
 		Help: "And, in words, what this build and this machine have to offer. berth --version tells the first lines only;\n" +
 			"berth features has all that the build can do, for programs.",
 		Run: func([]string) error {

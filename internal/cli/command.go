@@ -30,8 +30,23 @@ type Command struct {
 	// Least and Most are how many arguments are wanted; Most is -1 for any number.
 	Least, Most int
 	Run         func(args []string) error
-	// Commands are the commands of a group, made when it is called.
-	Commands func() []*Command
+	// Commands are the commands of a group.
+	Commands func() []Sub
+}
+
+// A Sub is a command of a group. It is made when it is called: the definitions of
+// all commands of a program take more time than most of them do.
+type Sub struct {
+	Name string
+	// Define makes the command, whose name is already known.
+	Define func() *Command
+}
+
+// Command makes the command.
+func (s Sub) Command() *Command {
+	c := s.Define()
+	c.Name = s.Name
+	return c
 }
 
 // ErrHelp is returned where help was asked for, and given.
@@ -79,7 +94,7 @@ func (c *Command) Execute(path string, args []string, help io.Writer) error {
 func (c *Command) dispatch(path string, rest []string, help io.Writer) error {
 	for _, sub := range c.Commands() {
 		if sub.Name == rest[0] {
-			return sub.Execute(path+" "+sub.Name, rest[1:], help)
+			return sub.Command().Execute(path+" "+sub.Name, rest[1:], help)
 		}
 	}
 	return &UsageError{Command: path, Err: &UnknownCommand{Name: rest[0]}}

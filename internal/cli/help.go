@@ -25,7 +25,7 @@ func (c *Command) WriteHelp(w io.Writer, path string) {
 		fmt.Fprint(w, "\nCommands:\n")
 		var rows [][2]string
 		for _, sub := range c.Commands() {
-			rows = append(rows, [2]string{sub.Name, sub.Summary})
+			rows = append(rows, [2]string{sub.Name, sub.Command().Summary})
 		}
 		writeRows(w, rows)
 	}

@@ -26,7 +26,7 @@ func grow(c *cli.Command, path string) *Node {
 	n := &Node{Command: c, Path: path}
 	if c.Commands != nil {
 		for _, sub := range c.Commands() {
-			n.Subs = append(n.Subs, grow(sub, path+" "+sub.Name))
+			n.Subs = append(n.Subs, grow(sub.Command(), path+" "+sub.Name))
 		}
 	}
 	return n

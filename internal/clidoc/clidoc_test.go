@@ -14,15 +14,17 @@ import (
 func sample() *Node {
 	var s string
 	var on bool
-	run := &cli.Command{Name: "run", Args: "ID", Summary: "Run 'it'.", Help: "First.\n\n.second - \\ paragraph"}
+	run := &cli.Command{Args: "ID", Summary: "Run 'it'.", Help: "First.\n\n.second - \\ paragraph"}
 	run.Flags.String(&s, "net", "n", "none|host", "the network: [none] or host's")
 	run.Flags.String(&s, "bundle", "b", "DIR", "a folder")
 	run.Flags.Bool(&on, "quiet", "q", "say nothing")
 	run.Flags.Bool(&on, "old", "", "of old").Hidden = true
-	group := &cli.Command{Name: "group", Summary: "More.", Commands: func() []*cli.Command {
-		return []*cli.Command{{Name: "inner", Args: "[COMMAND]", Summary: "Inside."}}
+	group := &cli.Command{Summary: "More.", Commands: func() []cli.Sub {
+		return []cli.Sub{{Name: "inner", Define: func() *cli.Command { return &cli.Command{Args: "[COMMAND]", Summary: "Inside."} }}}
 	}}
-	root := &cli.Command{Name: "sample", Summary: "A sample.", Commands: func() []*cli.Command { return []*cli.Command{run, group} }}
+	root := &cli.Command{Name: "sample", Summary: "A sample.", Commands: func() []cli.Sub {
+		return []cli.Sub{{Name: "run", Define: func() *cli.Command { return run }}, {Name: "group", Define: func() *cli.Command { return group }}}
+	}}
 	root.Flags.String(&s, "root", "", "DIR", "where it is")
 	return Tree(root)
 }
