@@ -17,6 +17,7 @@ import (
 	"strconv"
 
 	"github.com/berth-runtime/berth/internal/cli"
+	_ "github.com/berth-runtime/berth/internal/stack" // first of all
 	"golang.org/x/sys/unix"
 )
 
