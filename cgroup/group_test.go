@@ -288,6 +288,13 @@ func TestFreezeAndThaw(t *testing.T) {
 	if on, err := g.Frozen(); !on || err != nil {
 		t.Fatalf("frozen %v, %v", on, err)
 	}
+	files := g.FreezerFiles()
+	if on, err := FrozenBy([]string{"/nowhere/cgroup.freeze"}); err == nil {
+		t.Errorf("a file that can't be read says frozen %v", on)
+	}
+	if on, err := FrozenBy(files); !on || err != nil {
+		t.Fatalf("by %q: frozen %v, %v", files, on, err)
+	}
 	if err := g.Join(os.Getpid()); !errors.Is(err, ErrFrozen) {
 		t.Fatalf("a process may join a frozen group: %v", err)
 	}
@@ -304,6 +311,9 @@ func TestFreezeAndThaw(t *testing.T) {
 	}
 	if on, err := g.Frozen(); on || err != nil {
 		t.Fatalf("frozen %v, %v", on, err)
+	}
+	if on, err := FrozenBy(files); on || err != nil {
+		t.Fatalf("by %q: frozen %v, %v", files, on, err)
 	}
 	deadline := time.Now().Add(20 * time.Second)
 	for cpuTime(t, cmd.Process.Pid) == before {
@@ -410,6 +420,11 @@ func TestHybridWithProcessesOnVersion1Only(t *testing.T) {
 	}
 	if state, err := v1.Frozen(); err != nil || !state {
 		t.Errorf("frozen %v, %v", state, err)
+	}
+	for _, g := range []*Group{g, v1} {
+		if state, err := FrozenBy(g.FreezerFiles()); err != nil || !state {
+			t.Errorf("by %q: frozen %v, %v", g.FreezerFiles(), state, err)
+		}
 	}
 	if err := g.Kill(); err != nil {
 		t.Fatal(err)

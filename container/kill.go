@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/berth-runtime/berth/cgroup"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -13,8 +14,11 @@ import (
 // so the cgroup is what names them.
 func (c *Container) Kill(signal unix.Signal, all bool) error {
 	defer c.runtime.Trace.Begin("kill").End()
-	if !all && (c.alive() || c.ownPids()) {
-		return c.signalFirst(signal)
+	if !all {
+		err := c.signalFirst(signal)
+		if !errors.Is(err, ErrNotRunning) || c.ownPids() {
+			return err
+		}
 	}
 	g, err := c.openGroup()
 	if err != nil {
@@ -60,13 +64,8 @@ func (c *Container) signalFirst(signal unix.Signal) error {
 }
 
 func (c *Container) thawForKill() {
-	g, err := c.openGroup()
-	if err != nil || g == nil {
-		return
-	}
-	defer g.Close()
-	if frozen, err := g.Frozen(); err == nil && frozen {
-		_ = g.Thaw()
+	if c.frozen() {
+		_ = c.withGroup((*cgroup.Group).Thaw)
 	}
 }
 

@@ -45,16 +45,28 @@ func parseStat(text []byte) (stat, error) {
 	if end < 0 {
 		return stat{}, errors.New("/proc/PID/stat has no name in parentheses")
 	}
-	fields := bytes.Fields(text[end+1:])
 	const state, startTime = 0, 19 // fields 3 and 22
-	if len(fields) <= startTime || len(fields[state]) != 1 {
+	var s stat
+	n := 0
+	for field := range bytes.FieldsSeq(text[end+1:]) {
+		switch n {
+		case state:
+			if len(field) == 1 {
+				s.State = field[0]
+			}
+		case startTime:
+			start, err := strconv.ParseUint(string(field), 10, 64)
+			if err != nil {
+				return stat{}, errors.New("/proc/PID/stat has no start time")
+			}
+			s.StartTime = start
+		}
+		n++
+	}
+	if n <= startTime || s.State == 0 {
 		return stat{}, errors.New("/proc/PID/stat is too short")
 	}
-	start, err := strconv.ParseUint(string(fields[startTime]), 10, 64)
-	if err != nil {
-		return stat{}, errors.New("/proc/PID/stat has no start time")
-	}
-	return stat{State: fields[state][0], StartTime: start}, nil
+	return s, nil
 }
 
 // alive reports whether the container's first process is there and no zombie. One

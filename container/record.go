@@ -40,6 +40,8 @@ type CgroupRecord struct {
 	// Payload is a cgroup below Path where the processes are, "" for Path itself.
 	Payload string
 	Unit    string // of systemd, "" where that did not make the cgroup
+	// Freezers are the files that tell whether it is frozen; none in records of old.
+	Freezers []string
 }
 
 const (
@@ -71,6 +73,7 @@ func (r *Record) encode() []byte {
 	w.Key("made").Strings(r.Cgroup.Made)
 	w.Key("payload").String(r.Cgroup.Payload)
 	w.Key("unit").String(r.Cgroup.Unit)
+	w.Key("freezers").Strings(r.Cgroup.Freezers)
 	w.End()
 	w.Key("systemd").Bool(r.Systemd)
 	w.Key("noPivot").Bool(r.NoPivot)
@@ -116,6 +119,8 @@ func decodeRecord(data []byte) (*Record, error) {
 					r.Cgroup.Payload = d.String()
 				case "unit":
 					r.Cgroup.Unit = d.String()
+				case "freezers":
+					r.Cgroup.Freezers = d.Strings()
 				}
 			}
 		case "systemd":

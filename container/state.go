@@ -1,6 +1,7 @@
 package container
 
 import (
+	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/internal/json"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
@@ -37,7 +38,14 @@ func (c *Container) status() specs.ContainerState {
 	return specs.StateRunning
 }
 
+// frozen asks the files on record: to find the cgroup's hierarchies takes longer
+// than all else that state does.
 func (c *Container) frozen() bool {
+	if len(c.Cgroup.Freezers) > 0 {
+		if frozen, err := cgroup.FrozenBy(c.Cgroup.Freezers); err == nil {
+			return frozen
+		}
+	}
 	g, err := c.openGroup()
 	if err != nil || g == nil {
 		return false

@@ -97,7 +97,7 @@ func (m *maker) startUnit() error {
 		return blame(c.At, err)
 	}
 	m.group, m.opened = &group{g}, g
-	m.Cgroup.Made = g.Made()
+	m.Cgroup.Made, m.Cgroup.Freezers = g.Made(), g.FreezerFiles()
 	if c.Payload != "" {
 		if err := m.moveInside(options); err != nil {
 			return blame(c.At, err)

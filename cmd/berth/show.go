@@ -15,7 +15,7 @@ import (
 
 func (p *program) stateCommand() *cli.Command {
 	return p.simple("Show the state of a container as JSON.", func(c *container.Container) error {
-		w := json.NewWriter(nil, "  ")
+		w := json.NewWriter(make([]byte, 0, 1024), "  ")
 		s := c.State()
 		s.JSON(w)
 		_, err := os.Stdout.Write(append(w.Bytes(), '\n'))
