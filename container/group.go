@@ -79,7 +79,8 @@ func blame(at string, err error) error {
 // mayDoWithout reports whether the container can go on without a cgroup of its
 // own: we are not root, the place is not ours, and no limit was asked for.
 func (m *maker) mayDoWithout(err error) bool {
-	if !m.runtime.IgnoreCgroupErrors || len(m.plan.Cgroup.Writes) > 0 {
+	rootless := m.host.UID != 0 || m.host.InUserNS
+	if who := m.runtime.IgnoreCgroupErrors; who == Nobody || who == Rootless && !rootless || len(m.plan.Cgroup.Writes) > 0 {
 		return false
 	}
 	return cgroup.Denied(err) || errors.Is(err, fs.ErrNotExist)

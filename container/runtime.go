@@ -20,15 +20,28 @@ type Runtime struct {
 	Root string
 	// Systemd lets systemd make the cgroups.
 	Systemd bool
-	// NoCgroup makes no cgroups; IgnoreCgroupErrors makes none where that is
+	// NoCgroup makes no cgroups.
+	NoCgroup bool
+	// IgnoreCgroupErrors says who gets a container without a cgroup where one is
 	// refused and no limit was asked for.
-	NoCgroup, IgnoreCgroupErrors bool
+	IgnoreCgroupErrors Callers
 	// Warn is told what is odd but no error, Debug what may help to understand.
 	// Both may be nil.
 	Warn, Debug func(message string)
 	// Trace is told what takes how long; nil for nobody.
 	Trace *trace.Trace
 }
+
+// Callers are some of those who may call the runtime.
+type Callers uint8
+
+const (
+	Nobody Callers = iota
+	// Rootless callers are not root, or are it only inside a user namespace, as
+	// Podman calls the runtime of an ordinary user.
+	Rootless
+	Everybody
+)
 
 // Errors that callers branch on. Clients search their words.
 var (

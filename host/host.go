@@ -43,7 +43,7 @@ func Probe() (*Host, error) {
 // ProbeBeside is Probe where the hierarchies have been found already, which is the
 // larger part of it.
 func ProbeBeside(groups *cgroup.Host) (*Host, error) {
-	h := &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: inUserNS(), Cgroups: groups, Layout: groups.Layout(),
+	h := &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: InUserNS(), Cgroups: groups, Layout: groups.Layout(),
 		Landlock: landlockABI(), NoMountSetattr: !hasMountSetattr()}
 	if h.UID != 0 {
 		base, err := groups.Base()
@@ -62,9 +62,9 @@ func hasMountSetattr() bool {
 	return errno == unix.EINVAL
 }
 
-// inUserNS reports whether our user namespace maps less than everything
+// InUserNS reports whether our user namespace maps less than everything
 // (user_namespaces(7): the initial one maps all of 2^32-1 ids to themselves).
-func inUserNS() bool {
+func InUserNS() bool {
 	// A few system calls less than os.ReadFile, on the path of every start.
 	fd, err := unix.Open("/proc/self/uid_map", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -40,5 +40,5 @@ func (h *Host) SystemdOf(version int, root string, user bool) *Systemd {
 // for those who are not root, or are it only inside a user namespace where a
 // user's bus is known.
 func UserSystemd() bool {
-	return os.Geteuid() != 0 || inUserNS() && (os.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" || os.Getenv("XDG_RUNTIME_DIR") != "")
+	return os.Geteuid() != 0 || InUserNS() && (os.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" || os.Getenv("XDG_RUNTIME_DIR") != "")
 }

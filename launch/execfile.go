@@ -45,7 +45,8 @@ func lookAt(root int, name string, errno unix.Errno) string {
 	case err != nil:
 		return ""
 	case mode&unix.S_IFMT == unix.S_IFDIR:
-		return "is a directory"
+		// execve(2) says EACCES. Docker before 23, and Podman for an exec, know only those words.
+		return "is a directory (permission denied)"
 	case errno == unix.EACCES:
 		if mode&0o111 == 0 {
 			return "permission denied (the file is not executable: mode " + strconv.FormatUint(uint64(mode&0o7777), 8) + ")"

@@ -82,7 +82,7 @@ func TestWarnings(t *testing.T) {
 			`/process/capabilities/permitted/0: unknown capability "cap_kill" is left out`},
 		{`{"process":{"capabilities":{"effective":["CAP_KILL"]}}}`,
 			`/process/capabilities/effective/0: CAP_KILL can't be effective without being permitted: it is left out`},
-		{`{"process":{"capabilities":{"permitted":["CAP_KILL"],"ambient":["CAP_KILL"]}}}`,
+		{`{"process":{"capabilities":{"permitted":["CAP_KILL"],"inheritable":["CAP_CHOWN"],"ambient":["CAP_KILL"]}}}`,
 			`/process/capabilities/ambient/0: CAP_KILL can't be ambient without being permitted and inheritable: it is left out`},
 		{`{"linux":{"intelRdt":{"l3CacheSchema":"L3CODE:0=f"}}}`, `/linux/intelRdt/l3CacheSchema: should start with L3:`},
 		{`{"linux":{"intelRdt":{"l3CacheSchema":"L3:0=f\nMB:0=1"}}}`, `/linux/intelRdt/l3CacheSchema: should be one line; schemata takes several`},
@@ -91,6 +91,14 @@ func TestWarnings(t *testing.T) {
 		if err != nil || len(warnings) != 1 || warnings[0].Error() != test.want {
 			t.Errorf("%s:\ngot  %v, %v\nwant %s", test.patch, warnings, err, test.want)
 		}
+	}
+}
+
+// What buildah writes for each step of a build is no reason to warn.
+func TestAmbientWithoutInheritable(t *testing.T) {
+	_, warnings, err := spec.ParseChecked(patched(t, `{"process":{"capabilities":{"permitted":["CAP_KILL"],"ambient":["CAP_KILL"]}}}`))
+	if err != nil || len(warnings) != 0 {
+		t.Errorf("%v, %v", warnings, err)
 	}
 }
 

@@ -4,8 +4,9 @@ import "github.com/opencontainers/runtime-spec/specs-go"
 
 // Defaults are the rules for what every container must be able to use, to be
 // put behind those of the config: the devices that the spec makes a runtime
-// supply, the terminals of the container's own devpts, and mknod of anything,
-// which gives no access to what is made. Peers allow the same.
+// supply, the terminals of the container's own devpts, mknod of anything,
+// which gives no access to what is made, and tun: VPN programs in containers
+// rely on peers allowing it, and it is of use only to who has CAP_NET_ADMIN.
 func Defaults() []specs.LinuxDeviceCgroup {
 	rules := []specs.LinuxDeviceCgroup{
 		defaultRule("c", Any, Any, "m"),
@@ -21,6 +22,7 @@ func Defaults() []specs.LinuxDeviceCgroup {
 		{5, 1},     // /dev/console
 		{5, 2},     // /dev/ptmx
 		{136, Any}, // /dev/pts/*
+		{10, 200},  // /dev/net/tun
 	} {
 		rules = append(rules, defaultRule("c", d.major, d.minor, "rwm"))
 	}

@@ -95,7 +95,7 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	r.Warn = func(message string) { fmt.Fprintln(os.Stderr, "berth box:", oneLine(o.Blame(message))) }
 	if caller.UID != 0 && !o.Limited() {
 		// Without one of our own we are no worse off than the caller.
-		r.IgnoreCgroupErrors = true
+		r.IgnoreCgroupErrors = container.Everybody
 	}
 	id, err := boxID()
 	if err != nil {

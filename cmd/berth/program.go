@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/host"
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/internal/log"
 	"github.com/berth-runtime/berth/internal/trace"
@@ -36,12 +37,15 @@ func newProgram() *program {
 }
 
 // defaultRoot is where containers are kept: below /run, which a reboot empties
-// as it ends the containers.
+// as it ends the containers. Podman calls an ordinary user's runtime as root of a
+// user namespace, with the user's own XDG_RUNTIME_DIR; /run is not his there.
+// Where USER is root it is a whole system that runs in the namespace, and its own.
 func defaultRoot() string {
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if dir != "" && (os.Geteuid() != 0 || os.Getenv("USER") != "root" && host.InUserNS()) {
+		return filepath.Join(dir, "berth")
+	}
 	if os.Geteuid() != 0 {
-		if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-			return filepath.Join(dir, "berth")
-		}
 		return filepath.Join(os.TempDir(), "berth-"+strconv.Itoa(os.Geteuid()))
 	}
 	return "/run/berth"
@@ -125,9 +129,9 @@ func (p *program) runtime() (*container.Runtime, error) {
 	}
 	switch p.rootless {
 	case "auto":
-		r.IgnoreCgroupErrors = os.Geteuid() != 0
+		r.IgnoreCgroupErrors = container.Rootless
 	case "true":
-		r.IgnoreCgroupErrors = true
+		r.IgnoreCgroupErrors = container.Everybody
 	case "false":
 	default:
 		return nil, fmt.Errorf("--rootless %q: it is true, false or auto", p.rootless)
