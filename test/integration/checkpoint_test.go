@@ -1,13 +1,9 @@
 package integration
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -15,50 +11,6 @@ import (
 
 	"github.com/berth-runtime/berth/test/harness"
 )
-
-// needCriu skips the test where criu can't write anything down. BERTH_CRIU names
-// another one than that of PATH.
-func needCriu(t *testing.T) (flags []string) {
-	t.Helper()
-	criu := os.Getenv("BERTH_CRIU")
-	if criu == "" {
-		criu = harness.NeedTool(t, "criu", "criu")
-	} else {
-		flags = []string{"--criu", criu}
-	}
-	if os.Geteuid() != 0 {
-		harness.Skip(t, "needs root")
-	}
-	if err := tryCriu(t, criu); err != nil {
-		harness.Skip(t, "needs a criu that works on this kernel: %v", err)
-	}
-	return flags
-}
-
-// tryCriu lets criu write a process down that has nothing to do with the engine.
-func tryCriu(t *testing.T, criu string) error {
-	t.Helper()
-	process := exec.Command("sleep", "100")
-	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		process.Process.Kill()
-		process.Wait()
-	}()
-	out, err := exec.Command(criu, "dump", "-t", strconv.Itoa(process.Process.Pid), "-D", t.TempDir()).CombinedOutput()
-	if err == nil {
-		return nil
-	}
-	// The first error is the reason, the others follow from it.
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "Error (") {
-			return fmt.Errorf("criu dump: %s", strings.TrimSpace(line))
-		}
-	}
-	return fmt.Errorf("criu dump: %w", err)
-}
 
 // counter is a container whose process counts the lines that it is sent, and
 // answers each with the number: what it has counted is in its memory alone.
@@ -121,7 +73,7 @@ func restore(c *harness.Container, flags ...string) harness.Result {
 }
 
 func TestCheckpointAndRestore(t *testing.T) {
-	criu := needCriu(t)
+	criu := harness.NeedCriu(t)
 	b := harness.New(t)
 	b.Globals = append(b.Globals, criu...)
 	c := counter(b)
@@ -185,7 +137,7 @@ func TestCheckpointAndRestore(t *testing.T) {
 }
 
 func TestRestoreWithTerminal(t *testing.T) {
-	criu := needCriu(t)
+	criu := harness.NeedCriu(t)
 	b := harness.New(t)
 	b.Globals = append(b.Globals, criu...)
 	c := b.Container("/bin/sh", "-c", "n=0; while read word; do n=$((n+1)); echo $word-$n; done")
@@ -207,7 +159,7 @@ func TestRestoreWithTerminal(t *testing.T) {
 }
 
 func TestRestoreInTheForeground(t *testing.T) {
-	criu := needCriu(t)
+	criu := harness.NeedCriu(t)
 	b := harness.New(t)
 	b.Globals = append(b.Globals, criu...)
 	c := counter(b)
@@ -228,7 +180,7 @@ func TestRestoreInTheForeground(t *testing.T) {
 }
 
 func TestPreDump(t *testing.T) {
-	criu := needCriu(t)
+	criu := harness.NeedCriu(t)
 	b := harness.New(t)
 	b.Globals = append(b.Globals, criu...)
 	c := counter(b)
@@ -280,7 +232,7 @@ func TestCheckpointRefusals(t *testing.T) {
 
 // A container comes back in the cgroup that its config names now, with the limits that are there, and its old one is gone.
 func TestRestoreIntoAnotherCgroup(t *testing.T) {
-	criu := needCriu(t)
+	criu := harness.NeedCriu(t)
 	b := harness.New(t)
 	harness.Controller(t, "pids")
 	b.Globals = append(b.Globals, criu...)

@@ -19,6 +19,8 @@ import (
 type crash struct {
 	verb         string
 	flags, words []string
+	// of gives flags that name what is a worker's own.
+	of func(w *worker) []string
 	// prepare makes what the command needs, before each run.
 	prepare func(w *worker)
 	// recover is what somebody does who finds the results: by the number of the run, so that several ways can take turns.
@@ -41,7 +43,7 @@ func (c *crash) each(t *testing.T, start func() *worker) {
 	if c.prepare != nil {
 		c.prepare(w)
 	}
-	calls, o := w.record(c.verb, c.flags, c.words)
+	calls, o := w.record(c.verb, c.flagsOf(w), c.words)
 	o.OK(t)
 	c.recover(t, w, 0, "unhurt "+c.verb)
 	w.gone(t, o)
@@ -61,7 +63,7 @@ func (c *crash) each(t *testing.T, start func() *worker) {
 		if c.prepare != nil {
 			c.prepare(w)
 		}
-		o := w.run(c.verb, c.flags, c.words, "-at", k.step.at(), "-kill", strconv.Itoa(k.process))
+		o := w.run(c.verb, c.flagsOf(w), c.words, "-at", k.step.at(), "-kill", strconv.Itoa(k.process))
 		if !o.hit {
 			missed.Add(1) // the two sides of a conversation may come to a call in either order
 		}
@@ -80,6 +82,13 @@ func (c *crash) each(t *testing.T, start func() *worker) {
 	}
 	t.Logf("%s: %d steps, %d of them not reached again", c.verb, len(kills), missed.Load())
 	harness.Report(t, "kills", len(kills))
+}
+
+func (c *crash) flagsOf(w *worker) []string {
+	if c.of == nil {
+		return c.flags
+	}
+	return slices.Concat(c.flags, c.of(w))
 }
 
 // byForce deletes the container in three ways in turn: at once; when gc has been there; and when it has been asked for its state.
@@ -221,7 +230,8 @@ func (w *worker) ended(t *testing.T) {
 		return
 	}
 	w.b.WaitGone(w.c.PID)
-	if _, err := unix.Wait4(w.c.PID, nil, unix.WNOHANG, nil); err != nil && !errors.Is(err, unix.ECHILD) {
+	// Not without waiting: as long as a criu traces it, it is that one's to wait for (ptrace(2)).
+	if _, err := unix.Wait4(w.c.PID, nil, 0, nil); err != nil && !errors.Is(err, unix.ECHILD) {
 		t.Error(err)
 	}
 	w.c.PID = 0

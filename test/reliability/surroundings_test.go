@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -241,4 +242,92 @@ func TestClockJumps(t *testing.T) {
 	c.Delete("--force")
 	c.WaitExit()
 	harness.Report(t, "surroundings", 2)
+}
+
+// The clock itself is set, years back and years on, while containers are made, entered and removed. Only where the machine is the test's
+// own: in a guest, whose runner says so.
+func TestClockIsSet(t *testing.T) {
+	if os.Getenv("BERTH_GUEST") == "" {
+		harness.Skip(t, "sets the machine's clock: only in a guest of test/guests")
+	}
+	if os.Geteuid() != 0 {
+		harness.Skip(t, "needs root")
+	}
+	b := harness.New(t)
+	since, right := monotonic(t), clock(t, unix.CLOCK_REALTIME)
+	set := func(year int64) {
+		t.Helper()
+		at := unix.NsecToTimespec((year - 1970) * 31_556_952e9)
+		if err := unix.ClockSettime(unix.CLOCK_REALTIME, &at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		at := unix.NsecToTimespec(right + monotonic(t) - since)
+		if err := unix.ClockSettime(unix.CLOCK_REALTIME, &at); err != nil {
+			t.Error(err)
+		}
+	})
+	long := b.Container("/inside", "hang").RunDetached()
+	other := b.Container("/inside", "hang")
+	for i, year := range []int64{1971, 2100, 2026, 2001, 2090} {
+		other.Create()
+		set(year)
+		other.Start()
+		for _, c := range []*harness.Container{long, other} {
+			if s := c.State(); s.Status != "running" {
+				t.Errorf("in %d container %s is %s", year, c.ID, s.Status)
+			}
+			c.Exec(nil, "/bin/true").OK(t)
+			c.Command("pause", nil).Run().OK(t)
+			c.Command("resume", nil).Run().OK(t)
+			c.Command("events", []string{"--stats"}).Run().OK(t)
+		}
+		if got := len(b.Berth("list", "-q").OK(t).Lines()); got != 2 {
+			t.Errorf("in %d list has %d", year, got)
+		}
+		if r := b.Berth("gc").OK(t); r.Stdout != "" {
+			t.Errorf("in %d gc says %q", year, r.Stdout)
+		}
+		set(year + 40*int64(1-2*(i%2)))
+		other.Kill("KILL")
+		other.WaitExit()
+		other.Delete()
+		b.Container("/bin/true").Run().OK(t)
+	}
+	// It does not stand still for as long as a container is made, either.
+	var stop, jumps atomic.Int64
+	ended := make(chan error)
+	go func() {
+		for stop.Load() == 0 {
+			at := unix.NsecToTimespec((1_000_000_000 + jumps.Add(1)%2*1_000_000_000) * 1e9)
+			if err := unix.ClockSettime(unix.CLOCK_REALTIME, &at); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	for range 10 {
+		b.Container("/bin/true").Run().OK(t)
+	}
+	stop.Store(1)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	long.Delete("--force")
+	long.WaitExit()
+	emptyState(t, b, "the clock was set")
+	t.Logf("the clock was set %d times", jumps.Load()+10)
+}
+
+func monotonic(t *testing.T) int64 { return clock(t, unix.CLOCK_MONOTONIC) }
+
+func clock(t *testing.T, id int32) int64 {
+	t.Helper()
+	var at unix.Timespec
+	if err := unix.ClockGettime(id, &at); err != nil {
+		t.Fatal(err)
+	}
+	return at.Nano()
 }
