@@ -35,12 +35,7 @@ func Fault(t testing.TB) string {
 	return must(t, faults)
 }
 
-var faults = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv("BERTH_FAULT"); path != "" {
-		return filepath.Abs(path)
-	}
-	return build("test/fault")
-})
+var faults = sync.OnceValues(func() (string, error) { return build("test/fault") })
 
 var engine = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("BERTH_BIN"); path != "" {
