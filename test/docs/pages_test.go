@@ -99,7 +99,7 @@ func TestReadme(t *testing.T) {
 	env := commands(t, b, "berth")
 	b.WriteFile("bin/sudo", "#!/bin/sh\nexec \"$@\"\n", 0o755)
 	// What is built is there already, and the tests are what runs this.
-	b.WriteFile("bin/make", "#!/bin/sh\ncase $* in run) exec scripts/first-run ;; test) ;; *) exit 2 ;; esac\n", 0o755)
+	b.WriteFile("bin/make", "#!/bin/sh\ncase $* in run) exec scripts/first-run ;; build | test) ;; *) exit 2 ;; esac\n", 0o755)
 	scripts, err := filepath.Abs("../../scripts")
 	if err != nil {
 		t.Fatal(err)
@@ -112,3 +112,18 @@ func TestReadme(t *testing.T) {
 	}
 	page(t, "README.md", dir, env)
 }
+
+// What explains runs as well, so that it stays true.
+func TestExplanations(t *testing.T) {
+	harness.NeedTool(t, "busybox", "busybox-static")
+	for _, name := range []string{"architecture", "init", "cgroups"} {
+		t.Run(name, func(t *testing.T) {
+			b := harness.New(t)
+			defer b.ReapOrphans()
+			page(t, "docs/"+name+".md", "", commands(t, b, "berth"))
+		})
+	}
+}
+
+// The places that it names are where it says.
+func TestContributing(t *testing.T) { page(t, "docs/contributing.md", "../..") }
