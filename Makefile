@@ -88,7 +88,7 @@ bench-check: ## fail where a run takes more system calls, or the pure parts more
 	go test -count=1 -v ./bench
 
 .PHONY: dist
-dist: ## make archives, Debian packages and checksums in dist/, the same for the same commit
+dist: ## make archives, .deb and .rpm, SBOMs and checksums in dist/, the same for the same commit
 	scripts/dist
 
 .PHONY: clean

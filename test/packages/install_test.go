@@ -1,0 +1,121 @@
+package packages
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The package is installed over this machine's own root, whose changes go to a folder: what is in it after a container has run and the
+// package was purged is what it leaves behind.
+func TestPurgedPackageLeavesNothing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	for _, tool := range []string{"dpkg", "unshare"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("needs %s: it is no Debian", tool)
+		}
+	}
+	debs, err := filepath.Glob(filepath.Join(made(t), "*_amd64.deb"))
+	if err != nil || len(debs) != 1 {
+		t.Fatalf("%q, %v", debs, err)
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "bash", "-euo", "pipefail", "-c", script, "install", dir, debs[0])
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	if strings.Contains(text, "no overlay:") {
+		t.Skipf("needs an overlay over the root: %s", text)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if !strings.Contains(text, "hello from the package\n") || strings.Contains(text, "left:") {
+		t.Errorf("%s", text)
+	}
+	looked := 0
+	err = filepath.WalkDir(filepath.Join(dir, "changes"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, filepath.Join(dir, "changes"))
+		if name == "" || ofDpkg(name) {
+			return nil
+		}
+		looked++
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil {
+			return err
+		}
+		switch {
+		case st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == 0:
+			t.Errorf("%s of this machine was removed", name)
+		case e.IsDir():
+			if _, err := os.Lstat(name); err != nil {
+				t.Errorf("left behind: the folder %s", name)
+			}
+		default:
+			t.Errorf("left behind, or changed: %s", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if looked == 0 {
+		t.Error("nothing was installed at all: not even folders were touched")
+	}
+}
+
+// ofDpkg are the files of dpkg itself, which it writes for every package, and caches that its triggers make anew.
+func ofDpkg(name string) bool {
+	for _, own := range []string{"/var/lib/dpkg", "/var/log/dpkg.log", "/var/log/alternatives.log", "/var/cache", "/etc/ld.so.cache"} {
+		if name == own || strings.HasPrefix(name, own+"/") || strings.HasPrefix(name, own+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// script installs the package $2 in a root of its own below the folder $1, runs a container of it, and purges it.
+const script = `
+dir=$1 deb=$2
+mkdir "$dir/memory" "$dir/root" "$dir/changes"
+mount -t tmpfs -o mode=755 tmpfs "$dir/memory"
+mkdir "$dir/memory/upper" "$dir/memory/work"
+mount -t overlay -o "lowerdir=/,upperdir=$dir/memory/upper,workdir=$dir/memory/work" overlay "$dir/root" || { echo "no overlay: refused"; exit 1; }
+for at in /proc /sys /dev; do mount --rbind $at "$dir/root$at"; done
+mount -t tmpfs tmpfs "$dir/root/run"
+mount -t tmpfs tmpfs "$dir/root/tmp"
+cp "$deb" "$dir/root/tmp/berth.deb"
+cat > "$dir/root/tmp/inside" <<'END'
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
+umount -l /mnt
+dpkg -i /tmp/berth.deb
+test -x /usr/bin/berth -a -e /usr/share/man/man1/berth.1.gz
+mkdir -p /tmp/bundle/rootfs/bin
+cp "$(command -v busybox)" /tmp/bundle/rootfs/bin/busybox
+ln -s busybox /tmp/bundle/rootfs/bin/echo
+cd /tmp/bundle
+berth spec
+sed -i 's/"terminal": true/"terminal": false/; s/"sh"/"echo", "hello from the package"/' config.json
+berth run "package-test-$$"
+berth list -q | sed 's/^/left: /'
+cd /
+dpkg --purge berth
+find /run -name '*berth*' | sed 's/^/left: /'
+find /sys/fs/cgroup -name "*package-test-$$*" | sed 's/^/left: /'
+END
+# In mounts of its own again, so that this shell keeps the root that it has.
+unshare --mount --propagation private bash -euc 'cd "$1/root" && pivot_root . mnt && exec chroot . bash /tmp/inside' inside "$dir"
+cp -a "$dir/memory/upper/." "$dir/changes"
+`
