@@ -13,12 +13,12 @@ import (
 // by what it executes, which is one Program's alone.
 func (c *Child) reapLost() {
 	entries, err := os.ReadDir("/proc")
-	if err != nil || c.image == 0 {
+	if err != nil || c.image == (file{}) {
 		return
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == c.Pid || inodeOf("/proc/"+e.Name()+"/exe") != c.image {
+		if err != nil || pid == c.Pid || fileAt("/proc/"+e.Name()+"/exe") != c.image {
 			continue
 		}
 		_ = unix.Kill(pid, unix.SIGKILL)
@@ -30,11 +30,14 @@ func (c *Child) reapLost() {
 	}
 }
 
-// inodeOf is the inode number of what a path leads to, 0 where it leads nowhere.
-func inodeOf(path string) uint64 {
+// A file is known by its device and its number there.
+type file struct{ device, inode uint64 }
+
+// fileAt is the file that a path leads to, the zero one where it leads nowhere.
+func fileAt(path string) file {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
-		return 0
+		return file{}
 	}
-	return st.Ino
+	return file{st.Dev, st.Ino}
 }

@@ -53,7 +53,7 @@ type Child struct {
 	name string
 	// forks is set until the news of a fork has come.
 	forks bool
-	image uint64 // the inode of what it executes
+	image file // what it executes
 	// stamps reads the message by which a traced Program tells of its calls.
 	stamps *stamps
 }
@@ -116,7 +116,7 @@ func (s *Spawn) Start() (*Child, error) {
 	}
 	child := &Child{Pid: pid, PidFD: pidfd, report: ours, minder: minder.keep(), name: strconv.Itoa(image), forks: s.Facts.Fork}
 	if child.forks {
-		child.image = inodeOf("/proc/self/fd/" + child.name)
+		child.image = fileAt("/proc/self/fd/" + child.name)
 	}
 	child.explain = func(f program.Failure) error { return Explain(p, f, child.Pid) }
 	child.stamps = newStamps(s.Trace, p)
@@ -169,43 +169,6 @@ func firstFree(files []uintptr) int {
 		}
 	}
 	return free + 1 + moved + 1 // one for a number that it skips, its own pipe's
-}
-
-// load puts the image of a Program into a sealed memfd, under a number that the
-// child's own descriptors do not take. It holds nothing of the host: a container
-// that gets at its /proc/PID/exe has what it runs anyway (CVE-2019-5736).
-func load(p *program.Program, least int) (int, error) {
-	image, err := p.Image()
-	if err != nil {
-		return -1, err
-	}
-	// MFD_EXEC is needed where vm.memfd_noexec is 1, and unknown before Linux 6.3.
-	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	fd, err := unix.MemfdCreate("berth-init", flags|unix.MFD_EXEC)
-	if err == unix.EINVAL {
-		fd, err = unix.MemfdCreate("berth-init", flags)
-	}
-	if err != nil {
-		return -1, fmt.Errorf("make a memfd for the container's init: %w", err)
-	}
-	if n, err := unix.Write(fd, image); err != nil || n < len(image) {
-		unix.Close(fd)
-		return -1, fmt.Errorf("write the container's init to a memfd (%d of %d bytes): %w", n, len(image), err)
-	}
-	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-		unix.Close(fd)
-		return -1, fmt.Errorf("seal the container's init: %w", err)
-	}
-	if fd >= least {
-		return fd, nil
-	}
-	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, least)
-	unix.Close(fd)
-	if err != nil {
-		return -1, fmt.Errorf("move the descriptor of the container's init: %w", err)
-	}
-	return high, nil
 }
 
 // spawnError says what a failing clone may be about.

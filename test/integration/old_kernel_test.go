@@ -22,6 +22,32 @@ func onOldKernel(t *testing.T, cmd *harness.Command) *harness.Command {
 	return cmd
 }
 
+// Where no memfd may be executed (vm.memfd_noexec=2, kept for each pid namespace) containers start all the same, and what
+// they get to see of the engine is as closed to them.
+func TestWithoutExecutableMemfds(t *testing.T) {
+	if os.Geteuid() != 0 {
+		harness.Skip(t, "the way around memfds takes the right to mount")
+	}
+	harness.NeedFile(t, "/proc/sys/vm/memfd_noexec", "vm.memfd_noexec (Linux 6.3)")
+	b := harness.New(t)
+	strict := func(cmd *harness.Command) *harness.Command {
+		cmd.Wrap = append([]string{"unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", `echo 2 > /proc/sys/vm/memfd_noexec && exec "$@"`, "sh"}, cmd.Wrap...)
+		return cmd
+	}
+	c := b.Container("/bin/echo", "it runs")
+	if r := strict(c.Command("run", nil)).Run().OK(t); r.Stdout != "it runs\n" {
+		t.Errorf("%q", r.Stdout)
+	}
+	// A hook in the container can look at the init while it waits: it is no file of the host, and can't be written to.
+	c = b.Container("/bin/true")
+	c.Spec.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/bin/sh", Args: []string{"sh", "-c",
+		"readlink /proc/1/exe; if : >> /proc/1/exe; then echo written; fi; exit 3"}}}}
+	r := strict(c.Command("run", nil)).Run().Fails(t, "startContainer", "/memfd:berth-init (deleted)")
+	if strings.Contains(r.Stderr, "written") {
+		t.Error(r.Stderr)
+	}
+}
+
 // mountTable is what can be compared of two containers' mounts.
 func mountTable(v *view.View) []string {
 	var table []string
