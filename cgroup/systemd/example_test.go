@@ -3,6 +3,7 @@ package systemd_test
 import (
 	"context"
 	"fmt"
+	"os/exec"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/cgroup/systemd"
@@ -22,6 +23,13 @@ func ExampleManager_Start() {
 		fmt.Println(err)
 		return
 	}
+	first := exec.Command("sleep", "10") // the container's first process
+	if err := first.Start(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer first.Wait()
+	defer first.Process.Kill()
 	place, err := unit.Resolve("machine.slice:berth:demo", "demo", false)
 	if err != nil {
 		fmt.Println(err)
@@ -35,7 +43,7 @@ func ExampleManager_Start() {
 		fmt.Println(err)
 		return
 	}
-	properties := systemd.Base(place, "demo container", 4242)
+	properties := systemd.Base(place, "demo container", first.Process.Pid)
 	properties = append(properties, systemd.Resources(ledger.Accounting(layout))...)
 	properties = append(properties, systemd.Resources(limits)...)
 	path, err := m.Start(ctx, place.Unit, properties)
@@ -43,5 +51,6 @@ func ExampleManager_Start() {
 		fmt.Println(err)
 		return
 	}
+	defer m.Stop(ctx, place.Unit)
 	fmt.Println("its cgroup is", path, "and", len(rest), "files are left to write")
 }

@@ -262,3 +262,45 @@ func TestRestoreIntoAnotherCgroup(t *testing.T) {
 	c.WaitExit()
 	c.Delete()
 }
+
+// A container comes back as a unit, with the limits that its config has now.
+func TestRestoreAsUnit(t *testing.T) {
+	b := systemdAsRoot(t)
+	b.Globals = append(b.Globals, needCriu(t)...)
+	c := counter(b)
+	c.Spec.Linux.CgroupsPath = ""
+	c.Spec.Linux.Resources = &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: ptr(int64(50))}}
+	unit := "berth-" + c.ID + ".scope"
+	first := newPipes(t)
+	first.give(c)
+	c.RunDetached()
+	first.expect("one", "one 1")
+	image := b.Path("image")
+	c.Command("checkpoint", []string{"--image-path", image}).Run().OK(t)
+	c.WaitExit()
+	gone(t, unit)
+
+	c.Spec.Linux.Resources.Pids.Limit = ptr(int64(20))
+	second := newPipes(t)
+	second.give(c)
+	restore(c, "--image-path", image).OK(t)
+	second.expect("two", "two 2")
+	if got := property(t, unit, "TasksMax"); got != "20" {
+		t.Errorf("TasksMax is %s", got)
+	}
+	if got := unitFile(t, unit, "pids", "pids.max", "pids.max"); got != "20" {
+		t.Errorf("pids.max is %s", got)
+	}
+	at := property(t, unit, "ControlGroup")
+	for line := range strings.Lines(readFile(t, procPath(c.PID, "cgroup"))) {
+		if !strings.HasSuffix(strings.TrimSpace(line), ":"+at) {
+			t.Errorf("the restored process is in %s", line)
+		}
+	}
+	second.in.Close()
+	if status := c.WaitExit(); status.ExitStatus() != 7 {
+		t.Errorf("the restored process ended with %v, want status 7", status)
+	}
+	c.Delete()
+	gone(t, unit)
+}

@@ -2,6 +2,8 @@ package integration
 
 import (
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,6 +54,44 @@ func TestDoctor(t *testing.T) {
 		cmd.Bare, cmd.Attr = true, test.attr
 		if text := cmd.Run().Exits(t, r.Code).Stdout; strings.Count("\n"+text, "\ngap ") != gaps {
 			t.Errorf("%s: %d gaps told to a program, and to a person:\n%s", test.whom, gaps, text)
+		}
+	}
+}
+
+// An ordinary user to whom all has been given is told so, and told what is missing as soon as something is.
+func TestDoctorOfUser(t *testing.T) {
+	if os.Geteuid() == 0 {
+		harness.Skip(t, "needs to be run by an ordinary user")
+	}
+	b := withSystemd(t)
+	needV2(t)
+	uid := strconv.Itoa(os.Getuid())
+	delegated, err := os.ReadFile("/sys/fs/cgroup/user.slice/user-" + uid + ".slice/user@" + uid + ".service/cgroup.controllers")
+	must(t, err)
+	for _, name := range []string{"cpu", "cpuset", "io", "memory", "pids"} {
+		if !slices.Contains(strings.Fields(string(delegated)), name) {
+			harness.Skip(t, "needs the controller %s delegated to the systemd of the user, which has %s", name, delegated)
+		}
+	}
+	ask := func(env ...string) (diagnosis, int) {
+		t.Helper()
+		cmd := b.Command("doctor", "--json")
+		cmd.Bare, cmd.Env = true, env
+		r := cmd.Run()
+		var d diagnosis
+		harness.Decode(t, r.Stdout, &d)
+		return d, r.Code
+	}
+	if d, code := ask(); code != 0 || !d.Healthy {
+		t.Errorf("status %d: %+v", code, d)
+	}
+	d, code := ask("XDG_RUNTIME_DIR=")
+	if code != 1 || d.Healthy {
+		t.Errorf("without XDG_RUNTIME_DIR: status %d: %+v", code, d)
+	}
+	for _, f := range d.Findings {
+		if f.State == "gap" && f.Check != "XDG_RUNTIME_DIR" && f.Check != "bus" {
+			t.Errorf("without XDG_RUNTIME_DIR: %+v", f)
 		}
 	}
 }

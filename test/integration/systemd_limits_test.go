@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/test/harness"
@@ -46,6 +48,17 @@ var v2Rows = []unitRow{
 	{"unified.pids.max", "/unified/pids.max", `{"unified":{"pids.max":"78"}}`, "TasksMax", "78", "pids", "pids.max", "78"},
 }
 
+// v2MoreRows are properties that systemd has got since the driver's tables were written. DISK is the one that has the root folder.
+var v2MoreRows = []unitRow{
+	{"blockIO.weight", "/blockIO/weight", `{"blockIO":{"weight":500}}`, "IOWeight", "4950", "io", "io.weight", "default 4950"},
+	{"blockIO.throttleReadBpsDevice", "/blockIO/throttleReadBpsDevice/*", `{"blockIO":{"throttleReadBpsDevice":[{"major":MAJOR,"minor":MINOR,"rate":5000}]}}`, "IOReadBandwidthMax", "/dev/block/DISK 5000", "io", "io.max", "DISK rbps=5000 wbps=max riops=max wiops=max"},
+	{"blockIO.throttleWriteBpsDevice", "/blockIO/throttleWriteBpsDevice/*", `{"blockIO":{"throttleWriteBpsDevice":[{"major":MAJOR,"minor":MINOR,"rate":5000}]}}`, "IOWriteBandwidthMax", "/dev/block/DISK 5000", "io", "io.max", "DISK rbps=max wbps=5000 riops=max wiops=max"},
+	{"blockIO.throttleReadIOPSDevice", "/blockIO/throttleReadIOPSDevice/*", `{"blockIO":{"throttleReadIOPSDevice":[{"major":MAJOR,"minor":MINOR,"rate":5000}]}}`, "IOReadIOPSMax", "/dev/block/DISK 5000", "io", "io.max", "DISK rbps=max wbps=max riops=5000 wiops=max"},
+	{"blockIO.throttleWriteIOPSDevice", "/blockIO/throttleWriteIOPSDevice/*", `{"blockIO":{"throttleWriteIOPSDevice":[{"major":MAJOR,"minor":MINOR,"rate":5000}]}}`, "IOWriteIOPSMax", "/dev/block/DISK 5000", "io", "io.max", "DISK rbps=max wbps=max riops=max wiops=5000"},
+	{"unified.memory.zswap.max", "/unified/memory.zswap.max", `{"unified":{"memory.zswap.max":"33554432"}}`, "MemoryZSwapMax", "33554432", "memory", "memory.zswap.max", "33554432"},
+	{"unified.memory.oom.group", "/unified/memory.oom.group", `{"unified":{"memory.oom.group":"1"}}`, "OOMPolicy", "kill", "memory", "memory.oom.group", "1"},
+}
+
 var v1Rows = []unitRow{
 	{"memory.limit", "/memory/limit", `{"memory":{"limit":67108864}}`, "MemoryLimit", "67108864", "memory", "memory.limit_in_bytes", "67108864"},
 	{"cpu.shares", "/cpu/shares", `{"cpu":{"shares":2048}}`, "CPUShares", "2048", "cpu", "cpu.shares", "2048"},
@@ -60,13 +73,21 @@ func TestUnitLimits(t *testing.T) {
 	b := withSystemd(t)
 	rows, place := v1Rows, func(e ledger.Entry) ledger.Place { return e.V1 }
 	if onV2(t) {
-		rows, place = v2Rows, func(e ledger.Entry) ledger.Place { return e.V2 }
+		rows, place = append(v2Rows[:len(v2Rows):len(v2Rows)], v2MoreRows...), func(e ledger.Entry) ledger.Place { return e.V2 }
 	} else if os.Geteuid() != 0 {
 		harness.Skip(t, "needs cgroup v2: an ordinary user has no limits on v1")
 	}
 	table, version := ledger.Table(), systemdVersion(t)
+	var root unix.Stat_t
+	must(t, unix.Stat("/", &root))
+	major, minor := strconv.Itoa(int(unix.Major(root.Dev))), strconv.Itoa(int(unix.Minor(root.Dev)))
+	disk := strings.NewReplacer("MAJOR", major, "MINOR", minor, "DISK", major+":"+minor)
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
+			if strings.Contains(row.want, "DISK") && major == "0" {
+				harness.Skip(t, "needs a root folder on a disk")
+			}
+			row.resources, row.shown, row.want = disk.Replace(row.resources), disk.Replace(row.shown), disk.Replace(row.want)
 			i := slices.IndexFunc(table, func(e ledger.Entry) bool { return e.Field == row.field })
 			if i < 0 {
 				t.Fatalf("the ledger has no %s", row.field)
@@ -188,5 +209,38 @@ func TestUnitAfterReload(t *testing.T) {
 	systemctl(t, "daemon-reload")
 	if after := look(); after != updated {
 		t.Errorf("before the second reload\n%s\nafter it\n%s", updated, after)
+	}
+	if !root {
+		return
+	}
+	// The other way round.
+	rules := b.WriteFile("rules.json", `{"devices":[{"allow":false,"access":"rwm"},{"allow":true,"type":"c","major":10,"minor":200,"access":"rw"}]}`, 0o644)
+	c.Command("update", []string{"--resources", rules}).Run().OK(t)
+	updated = look()
+	if !strings.Contains(updated, "fuse:EPERM") || strings.Contains(updated, "tun:EPERM") || !strings.Contains(updated, "null:\n") && !strings.HasSuffix(updated, "null:") {
+		t.Errorf("devices after the update: %s", updated)
+	}
+	systemctl(t, "daemon-reload")
+	if after := look(); after != updated {
+		t.Errorf("before the third reload\n%s\nafter it\n%s", updated, after)
+	}
+}
+
+// A container that uses a device all the time never finds it denied, however often its other limits are changed: systemd
+// denies all devices of a unit on v1, and then allows those of its list again, each time that it is told anything of devices.
+func TestUnitUpdateWhileDevicesAreUsed(t *testing.T) {
+	b := systemdAsRoot(t)
+	// A shell ends where the input of one of its own commands can't be opened.
+	c, _ := unitContainer(b, "/bin/sh", "-c", "while :; do : < /dev/null; done")
+	c.Spec.Linux.Resources.Devices = []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}
+	c.RunDetached()
+	for n := range 10 {
+		c.Command("update", []string{"--pids-limit", strconv.Itoa(100 + n), "--memory", strconv.Itoa((64 + n) << 20)}).Run().OK(t)
+	}
+	if onV2(t) {
+		systemctl(t, "daemon-reload")
+	}
+	if got := c.State().Status; got != "running" {
+		t.Errorf("the container is %s", got)
 	}
 }

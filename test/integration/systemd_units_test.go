@@ -33,6 +33,16 @@ func TestUnitPlacement(t *testing.T) {
 			if out != c.slice {
 				t.Errorf("slice %q, want %q", out, c.slice)
 			}
+			// The same path in all hierarchies, in those too that systemd does not look after. On v1 an ordinary user has but systemd's own.
+			at := systemctl(t, "show", "--value", "-p", "ControlGroup", "--", unit)
+			for line := range strings.Lines(readFile(t, procPath(box.PID, "cgroup"))) {
+				if systemds := strings.HasPrefix(line, "0::") || strings.Contains(line, ":name=systemd:"); os.Geteuid() != 0 && !systemds {
+					continue
+				}
+				if !strings.HasSuffix(line, ":"+at+"\n") {
+					t.Errorf("the process is in %s", line)
+				}
+			}
 			box.Kill("KILL").WaitExit()
 			box.Delete()
 		})
@@ -59,6 +69,9 @@ func TestUnitSlice(t *testing.T) {
 	}
 	if got := unitFile(t, unit, "pids", "pids.max", "pids.max"); got != "70" {
 		t.Errorf("pids.max is %s", got)
+	}
+	if got := property(t, unit, "Wants"); got != "berthtest.slice" {
+		t.Errorf("it wants %q", got)
 	}
 	own := readFile(t, procPath(c.PID, "cgroup"))
 	if want := property(t, unit, "ControlGroup") + "/payload\n"; !strings.Contains(own, want) {
@@ -245,6 +258,39 @@ func TestUnitsAtOnce(t *testing.T) {
 	}
 	each(func(c *harness.Container) *harness.Command { return c.Command("delete", nil) })
 	unitsGone(t, b)
+}
+
+// Only what changes a unit talks to systemd: a node has many of the other calls, and buses are slow.
+func TestUnitAsksNobody(t *testing.T) {
+	b := withSystemd(t)
+	strace := harness.NeedTool(t, "strace", "strace")
+	connects := func(cmd *harness.Command) (harness.Result, bool) {
+		t.Helper()
+		trace := b.Path("trace")
+		cmd.Wrap = []string{strace, "-f", "-qq", "-o", trace, "-e", "trace=connect"}
+		r := cmd.Run()
+		return r, strings.Contains(readFile(t, trace), "connect(")
+	}
+	quiet := func(cmd *harness.Command) harness.Result {
+		t.Helper()
+		r, talked := connects(cmd)
+		if talked {
+			t.Errorf("%q talked to somebody", cmd.Args)
+		}
+		return r
+	}
+	c, _ := unitContainer(b, "/inside", "hang")
+	c.RunDetached()
+	quiet(c.Command("state", nil)).OK(t)
+	quiet(b.Command("list")).OK(t)
+	quiet(c.Command("kill", nil, "KILL")).OK(t)
+	c.WaitExit()
+	quiet(c.Command("state", nil)).OK(t)
+	quiet(b.Command("list")).OK(t)
+	quiet(c.Command("kill", nil, "TERM")).Fails(t, "not running")
+	if r, talked := connects(c.Command("delete", nil)); r.Code != 0 || !talked {
+		t.Errorf("delete: %d %s, talked %t", r.Code, r.Stderr, talked)
+	}
 }
 
 // Without systemd there is one clear error, and nothing is left.
