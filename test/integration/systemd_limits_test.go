@@ -140,6 +140,8 @@ func TestUnitWithoutLimits(t *testing.T) {
 		}
 	}
 	c.Kill("KILL").WaitExit()
+	// Its scope goes with it; delete only makes systemd forget that it was killed.
+	eventually(t, "the unit is not active any more", func() bool { return property(t, unit, "ActiveState") != "active" })
 	c.Delete()
 	gone(t, unit)
 }
