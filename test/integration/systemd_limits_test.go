@@ -118,6 +118,27 @@ func TestUnitLimits(t *testing.T) {
 	}
 }
 
+// systemd keeps whole percents of a processor. Another quota is rounded up before the file has it, so that a reload
+// changes nothing, and this is said.
+func TestUnitQuotaInPercents(t *testing.T) {
+	b := withSystemd(t)
+	needV2(t)
+	c, unit := unitContainer(b, "/inside", "hang")
+	c.Spec.Linux.Resources.CPU = &specs.LinuxCPU{Quota: ptr(int64(33333)), Period: ptr(uint64(100000))}
+	if r := c.TryRunDetached().OK(t); !strings.Contains(r.Stderr, "/linux/resources/cpu/quota") || !strings.Contains(r.Stderr, "34000") {
+		t.Errorf("nothing is said of the quota: %q", r.Stderr)
+	}
+	for _, when := range []string{"at first", "after a reload"} {
+		if got := property(t, unit, "CPUQuotaPerSecUSec"); got != "340ms" {
+			t.Errorf("%s: CPUQuotaPerSecUSec is %s", when, got)
+		}
+		if got := unitFile(t, unit, "cpu", "", "cpu.max"); got != "34000 100000" {
+			t.Errorf("%s: cpu.max is %s", when, got)
+		}
+		systemctl(t, "daemon-reload")
+	}
+}
+
 // Accounting is on without any limit, and a unit is where it belongs.
 func TestUnitWithoutLimits(t *testing.T) {
 	b := withSystemd(t)
@@ -190,6 +211,15 @@ func TestUnitAfterReload(t *testing.T) {
 		return strings.Join(all, "\n")
 	}
 	before := look()
+	if root {
+		// By number, and by the names of drivers in /proc/devices where a rule is for all minors.
+		allowed := property(t, unit, "DeviceAllow")
+		for _, want := range []string{"/dev/char/10:229 rw", "char-pts rw"} {
+			if !strings.Contains(allowed, want) {
+				t.Errorf("no %s in DeviceAllow=%s", want, allowed)
+			}
+		}
+	}
 	// A device without a driver is another matter.
 	if root && (strings.Contains(before, "fuse:EPERM") || !strings.Contains(before, "tun:EPERM") || !strings.Contains(before, "null:")) {
 		t.Errorf("devices: %s", before)
