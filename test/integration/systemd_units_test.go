@@ -61,7 +61,7 @@ func TestUnitSlice(t *testing.T) {
 	b := systemdAsRoot(t)
 	c, _ := unitContainer(b, "/inside", "hang")
 	unit := "berthtest-" + strings.ReplaceAll(c.ID, "-", "_") + ".slice"
-	c.Spec.Linux.CgroupsPath = "::" + unit
+	c.Spec.Linux.CgroupsPath = "berthtest.slice::" + unit
 	c.Spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: ptr(int64(70))}
 	c.RunDetached()
 	if got := property(t, unit, "TasksMax"); got != "70" {
@@ -267,7 +267,7 @@ func TestUnitAsksNobody(t *testing.T) {
 	connects := func(cmd *harness.Command) (harness.Result, bool) {
 		t.Helper()
 		trace := b.Path("trace")
-		cmd.Wrap = []string{strace, "-f", "-qq", "-o", trace, "-e", "trace=connect"}
+		cmd.Wrap = []string{strace, "--seccomp-bpf", "-f", "-qq", "-o", trace, "-e", "trace=connect"}
 		r := cmd.Run()
 		return r, strings.Contains(readFile(t, trace), "connect(")
 	}
