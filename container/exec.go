@@ -58,7 +58,13 @@ type execer struct {
 // has been executed.
 func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 	defer c.runtime.Trace.Begin("exec").End()
-	switch status := c.status(); status {
+	status := c.status()
+	if status == Paused && c.Cgroup.Unit != "" && c.hold() == nil {
+		// An update may have stopped it (see atStandstill), and has not the lock any more.
+		c.Release()
+		status = c.status()
+	}
+	switch status {
 	case specs.StateRunning, specs.StateCreated:
 	case specs.StateStopped:
 		return nil, errors.New("cannot exec in a stopped container")

@@ -280,16 +280,25 @@ func (c *Container) setLimits(g *cgroup.Group, r *specs.LinuxResources) (cgroup.
 				properties = append(properties, systemd.Devices(policy, allow)...)
 			}
 			before, err := b.Present(ctx, c.Cgroup.Unit, properties)
-			if err == nil {
-				err = b.Set(ctx, c.Cgroup.Unit, properties)
-			}
 			if err != nil {
 				return nil, err
 			}
-			// systemd writes them after it has answered. Its answer to the next
-			// question comes later, and what is written to files then is the last word.
-			_, _, err = b.Look(ctx, c.Cgroup.Unit)
-			return func() error { return b.Set(ctx, c.Cgroup.Unit, before) }, err
+			set := func(properties []systemd.Property, devices *device.Policy) error {
+				return c.atStandstill(g, h, devices, func() error {
+					if err := b.Set(ctx, c.Cgroup.Unit, properties); err != nil {
+						return err
+					}
+					// systemd writes them after it has answered. Its answer to the next
+					// question comes later, and what is written to files then is the last word.
+					_, _, err := b.Look(ctx, c.Cgroup.Unit)
+					return err
+				})
+			}
+			undo := func() error { return set(before, nil) }
+			if err := set(properties, devices); err != nil {
+				return nil, err
+			}
+			return undo, nil
 		},
 	})
 }

@@ -266,7 +266,7 @@ func TestRestoreIntoAnotherCgroup(t *testing.T) {
 // A container comes back as a unit, with the limits that its config has now.
 func TestRestoreAsUnit(t *testing.T) {
 	b := harness.New(t)
-	b.Globals = append(append(b.Globals, needCriu(t)...), "--systemd-cgroup")
+	b.Globals = append(append(b.Globals, harness.NeedCriu(t)...), "--systemd-cgroup")
 	c := counter(b)
 	show := func(unit, name string) string { return property(t, unit, name) }
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
