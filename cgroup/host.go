@@ -52,13 +52,17 @@ func (m Mode) String() string {
 // Create will say ErrNotMounted.
 func Detect() (*Host, error) { return DetectIn("") }
 
+// tableSize holds the mount table of most hosts; the buffer grows with a busy one's.
+// It is no constant, so that the buffer is not on the stack: there it would be
+// cleared, four pages of it, and the stack copied to one twice as large.
+var tableSize = 16 << 10
+
 // DetectIn is Detect on a tree of files below dir, with its own
 // proc/self/mountinfo: a copy of another machine's, or one made for a test.
 func DetectIn(dir string) (*Host, error) {
 	h := &Host{Timeout: 10 * time.Second, root: strings.TrimSuffix(dir, "/")}
 	path := h.root + "/proc/self/mountinfo"
-	// One read holds a small table; the buffer grows with a busy host's.
-	text, err := readWhole(unix.AT_FDCWD, path, make([]byte, 16<<10))
+	text, err := readWhole(unix.AT_FDCWD, path, make([]byte, tableSize))
 	if err != nil {
 		return nil, &Error{Op: "read", Path: path, Err: err}
 	}

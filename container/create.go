@@ -184,7 +184,7 @@ func (m *maker) intend(config []byte) error {
 	m.Record = Record{
 		ID: m.plan.ID, OCIVersion: m.spec.Version, Bundle: m.o.Bundle, Rootfs: m.plan.Root.Path,
 		Created: time.Now().UTC(), Owner: uint32(os.Geteuid()), Annotations: m.spec.Annotations,
-		Systemd: m.runtime.Systemd, NoPivot: m.plan.NoPivot,
+		Systemd: m.runtime.Systemd, NoPivot: m.plan.NoPivot, NoHooks: m.spec.Hooks == nil,
 	}
 	if !m.plan.Cgroup.None {
 		m.Cgroup.Path, m.Cgroup.Payload = m.plan.Cgroup.Path, m.plan.Cgroup.Payload

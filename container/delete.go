@@ -56,8 +56,10 @@ func (c *Container) remove() error {
 	if err := resctrl.Remove(c.Rdt); err != nil {
 		return fmt.Errorf("container %s: %w", c.ID, err)
 	}
-	if s, err := c.config(); err == nil && s.Hooks != nil && c.Pid != 0 {
-		c.poststop(s.Hooks)
+	if c.Pid != 0 {
+		if hooks, _, err := c.hooks(); err == nil {
+			c.poststop(hooks)
+		}
 	}
 	c.removeFolder()
 	return nil

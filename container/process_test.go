@@ -56,7 +56,7 @@ func TestRecordSurvives(t *testing.T) {
 		ID: "a", OCIVersion: "1.3.0", Bundle: "/b \"quoted\"\n", Rootfs: "/b/rootfs", Created: time.Unix(1, 2).UTC(), Owner: 7,
 		Annotations: map[string]string{"k": "v", "a/b": ""}, Pid: 42, StartTime: 1 << 60,
 		Cgroup:  CgroupRecord{Path: "/x", Made: []string{"/sys/fs/cgroup/x"}, Unit: "berth-a.scope", Freezers: []string{"/sys/fs/cgroup/x/cgroup.freeze"}},
-		Systemd: true, NoPivot: true, Rdt: []string{"/sys/fs/resctrl/a"},
+		Systemd: true, NoPivot: true, NoHooks: true, Rdt: []string{"/sys/fs/resctrl/a"},
 	}
 	got, err := decodeRecord(want.encode())
 	if err != nil {

@@ -27,6 +27,8 @@ type Record struct {
 	// Systemd is set where systemd made the cgroup.
 	Systemd bool
 	NoPivot bool
+	// NoHooks says that the config has no hooks, so that it need not be read for them.
+	NoHooks bool
 	// Rdt are the resctrl folders that were made for it, to be removed.
 	Rdt []string
 	// Ended is how the first process ended, where somebody who knew has said so.
@@ -77,6 +79,7 @@ func (r *Record) encode() []byte {
 	w.End()
 	w.Key("systemd").Bool(r.Systemd)
 	w.Key("noPivot").Bool(r.NoPivot)
+	w.Key("noHooks").Bool(r.NoHooks)
 	w.Key("rdt").Strings(r.Rdt)
 	if r.Ended != nil {
 		w.Key("ended").Uint(uint64(*r.Ended))
@@ -127,6 +130,8 @@ func decodeRecord(data []byte) (*Record, error) {
 			r.Systemd = d.Bool()
 		case "noPivot":
 			r.NoPivot = d.Bool()
+		case "noHooks":
+			r.NoHooks = d.Bool()
 		case "rdt":
 			r.Rdt = d.Strings()
 		case "ended":

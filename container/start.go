@@ -33,18 +33,14 @@ func (c *Container) Start() error {
 	default:
 		return fmt.Errorf("cannot start container %s: it is %s", c.ID, status)
 	}
-	// Not the plan: most of that, the seccomp filter above all, is done.
-	s, err := c.config()
+	hooks, env, err := c.hooks()
 	if err != nil {
 		return err
 	}
-	if s.Hooks == nil {
-		s.Hooks = &specs.Hooks{}
-	}
-	err = c.passGate(s)
+	err = c.passGate(hooks, env)
 	if err == nil {
 		_ = unix.Unlinkat(c.dir, gateFile, 0)
-		err = c.poststart(s.Hooks)
+		err = c.poststart(hooks)
 	}
 	var hook *HookError
 	if errors.As(err, &hook) {
@@ -55,8 +51,30 @@ func (c *Container) Start() error {
 	return err
 }
 
+// hooks gives the container's hooks, and the environment of those that name none.
+// It is not the plan that is made again: most of that, the seccomp filter above all,
+// is done. Without hooks not even the config is read, of which a seccomp profile is
+// the larger part.
+func (c *Container) hooks() (*specs.Hooks, []string, error) {
+	if c.NoHooks {
+		return &specs.Hooks{}, nil, nil
+	}
+	s, err := c.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.Hooks == nil {
+		s.Hooks = &specs.Hooks{}
+	}
+	var env []string
+	if s.Process != nil {
+		env = s.Process.Env
+	}
+	return s.Hooks, env, nil
+}
+
 // passGate connects to the first process and serves it up to its execve.
-func (c *Container) passGate(config *specs.Spec) error {
+func (c *Container) passGate(hooks *specs.Hooks, env []string) error {
 	defer c.runtime.Trace.Begin("pass the gate").End()
 	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -72,11 +90,7 @@ func (c *Container) passGate(config *specs.Spec) error {
 		return err
 	}
 	gate := launch.Attach(s, c.Pid, pidfd, func(f program.Failure) error {
-		note := program.Note{Pointer: "/process/args/0", Text: "exec: " + strconv.Quote(config.Process.Args[0])}
-		if f.Nr == unix.SYS_SECCOMP {
-			note = program.Note{Pointer: "/linux/seccomp", Text: "load the seccomp filter"}
-		}
-		return launch.ExplainCall(f, note, c.Pid)
+		return launch.ExplainCall(f, c.noteOf(f), c.Pid)
 	})
 	defer gate.Detach()
 	if err := gate.Answer(); err != nil {
@@ -88,7 +102,7 @@ func (c *Container) passGate(config *specs.Spec) error {
 		}
 		switch ask.Kind {
 		case compile.StartHooks:
-			return c.startHooks(config.Hooks, config.Process.Env)
+			return c.startHooks(hooks, env)
 		case compile.Listener:
 			p, err := c.plan()
 			if err != nil {
@@ -102,6 +116,18 @@ func (c *Container) passGate(config *specs.Spec) error {
 		return nil
 	}
 	return err
+}
+
+// noteOf tells what a call that failed behind the gate was for.
+func (c *Container) noteOf(f program.Failure) program.Note {
+	if f.Nr == unix.SYS_SECCOMP {
+		return program.Note{Pointer: "/linux/seccomp", Text: "load the seccomp filter"}
+	}
+	note := program.Note{Pointer: "/process/args/0", Text: "exec"}
+	if s, err := c.config(); err == nil && s.Process != nil && len(s.Process.Args) > 0 {
+		note.Text += ": " + strconv.Quote(s.Process.Args[0])
+	}
+	return note
 }
 
 // config reads the config that the container was made from.

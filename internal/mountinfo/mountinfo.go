@@ -43,21 +43,45 @@ func Parse(text string, types ...string) []Entry {
 		if !ok || len(types) > 0 && !slices.Contains(types, kind) {
 			continue
 		}
-		fields, super := strings.Fields(head), strings.Fields(tail)
-		if len(fields) < 6 || len(super) < 2 {
-			continue
+		if e, ok := parseLine(head, tail); ok {
+			entries = append(entries, e)
 		}
-		e := Entry{Root: unescape(fields[3]), Point: unescape(fields[4]), Options: fields[5], Type: super[0], Super: super[len(super)-1]}
-		var err error
-		if e.ID, err = strconv.Atoi(fields[0]); err != nil {
-			continue
-		}
-		if e.Parent, err = strconv.Atoi(fields[1]); err != nil {
-			continue
-		}
-		entries = append(entries, e)
 	}
 	return entries
+}
+
+// parseLine reads what is before and behind the separator.
+func parseLine(head, tail string) (Entry, bool) {
+	var e Entry
+	var err error
+	n := 0
+	for field := range strings.FieldsSeq(head) {
+		switch n {
+		case 0:
+			e.ID, err = strconv.Atoi(field)
+		case 1:
+			e.Parent, err = strconv.Atoi(field)
+		case 3:
+			e.Root = unescape(field)
+		case 4:
+			e.Point = unescape(field)
+		case 5:
+			e.Options = field
+		}
+		if err != nil {
+			return e, false
+		}
+		n++
+	}
+	behind := 0
+	for field := range strings.FieldsSeq(tail) {
+		if behind == 0 {
+			e.Type = field
+		}
+		e.Super = field // the last
+		behind++
+	}
+	return e, n >= 6 && behind >= 2
 }
 
 // Holding finds the mount that a path lies on: the last one whose mount point is
