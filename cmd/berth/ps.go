@@ -73,12 +73,33 @@ func ownFormat(options []string, format *string) []string {
 	return options
 }
 
-// psTable shows the lines of ps(1) that are about the container's processes.
-func psTable(pids []int, options []string) error {
+// ps runs ps(1), by default as ps -ef, and tells with what options it did.
+func ps(pids []int, options []string) ([]byte, []string, error) {
+	if len(options) == 0 && len(pids) > 0 {
+		// -q is the one choice with which it does not look at all processes of the host.
+		// A ps that does not know it (procps has since 2014), or that finds none of
+		// them there any more, fails.
+		slices.Sort(pids) // it keeps the order that it is given
+		list := make([]byte, 0, 8*len(pids))
+		for _, pid := range pids {
+			list = append(strconv.AppendInt(list, int64(pid), 10), ',')
+		}
+		options = []string{"-f", "-q", string(list[:len(list)-1])}
+		if out, err := exec.Command("ps", options...).Output(); err == nil {
+			return out, options, nil
+		}
+		options = nil
+	}
 	if len(options) == 0 {
 		options = []string{"-ef"}
 	}
 	out, err := exec.Command("ps", options...).Output()
+	return out, options, err
+}
+
+// psTable shows the lines of ps(1) that are about the container's processes.
+func psTable(pids []int, options []string) error {
+	out, options, err := ps(pids, options)
 	if err != nil {
 		return fmt.Errorf("ps %s: %w", strings.Join(options, " "), err)
 	}
