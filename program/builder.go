@@ -26,9 +26,15 @@ func (e *BuildError) Error() string {
 	return "build program: " + e.Problem
 }
 
-// opsPerChunk lets most Programs fit the first chunk, of 32 KB. Chunks never
-// move, so that an *Op stays good while more ops are added.
-const opsPerChunk = 256
+// opsPerChunk lets most Programs fit the first chunk, of 64 KB: a common container
+// has about 300 ops, and Build copies several chunks into one list. What is not
+// used of it is never touched, so it costs nothing. Chunks never move, so that an
+// *Op stays good while more ops are added.
+const opsPerChunk = 512
+
+// bufferSize holds the data of a common container, and its ops as Build lays them
+// behind it, without a copy.
+const bufferSize = 64 << 10
 
 // A Builder collects the calls and the data of a Program.
 //
@@ -51,7 +57,7 @@ type Builder struct {
 func NewBuilder() *Builder {
 	return &Builder{
 		ops:     make([]Op, 0, opsPerChunk),
-		buf:     make([]byte, segmentStart+headerLen, 16<<10),
+		buf:     make([]byte, segmentStart+headerLen, bufferSize),
 		regions: make([]region, 0, 128),
 		strings: make(map[string]Addr, 64),
 		fuel:    DefaultFuel,
