@@ -1,9 +1,11 @@
 package container
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/berth-runtime/berth/internal/resctrl"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -17,7 +19,9 @@ func (c *Container) Delete(force bool) error {
 	defer c.runtime.Trace.Begin("delete").End()
 	if force {
 		// Whoever holds the lock may be waiting for this very process.
-		c.killFirst()
+		if err := c.killFirst(); err != nil {
+			return err
+		}
 	}
 	if err := c.acquire(); err != nil {
 		if force && errors.Is(err, ErrNotExist) {
@@ -46,7 +50,9 @@ func (c *Container) Delete(force bool) error {
 // remove ends the container and takes away all that was made for it. The caller
 // has the lock.
 func (c *Container) remove() error {
-	c.killFirst()
+	if err := c.killFirst(); err != nil {
+		return err
+	}
 	if err := c.stopUnit(); err != nil {
 		return err
 	}
@@ -66,20 +72,31 @@ func (c *Container) remove() error {
 }
 
 // killFirst ends the first process and waits until it is gone.
-func (c *Container) killFirst() {
+func (c *Container) killFirst() error {
 	defer c.runtime.Trace.Begin("end the first process").End()
 	fd, err := c.pidfd()
 	if err != nil {
-		return
+		return nil // there is none, or its record is of no use
 	}
 	defer unix.Close(fd)
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
-		return
+		return nil
 	}
 	c.thawForKill()
-	if err := waitGone(fd); err != nil {
-		c.runtime.warn("container %s: wait for process %d: %v", c.ID, c.Pid, err)
+	limit := cmp.Or(c.runtime.EndLimit, endLimit)
+	gone, err := waitGone(fd, limit)
+	switch {
+	case err != nil:
+		return fmt.Errorf("container %s: wait for the end of process %d: %w", c.ID, c.Pid, err)
+	case !gone:
+		// The first process of a pid namespace ends after all others in it, and those
+		// that came from outside must be waited for by their parents there, see
+		// pid_namespaces(7). One that is in a system call that can't be interrupted does
+		// not end either.
+		return fmt.Errorf("container %s: process %d does not end within %s of its SIGKILL; it may wait for a process that was added to the container, "+
+			"and whose parent does not reap it (ps -eo pid,ppid,stat,wchan,args shows both): try again when that has been done", c.ID, c.Pid, limit.Round(time.Millisecond))
 	}
+	return nil
 }
 
 // removeGroup ends what is left in the container's cgroup and removes it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -115,13 +116,14 @@ func (r *Record) pidfd() (int, error) {
 	return fd, nil
 }
 
-// waitGone waits until the process of a pidfd has ended.
-func waitGone(pidfd int) error {
+// waitGone waits until the process of a pidfd has ended, but no longer than a limit.
+func waitGone(pidfd int, limit time.Duration) (gone bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
-	for {
-		_, err := unix.Poll(fds, -1)
+	for end := time.Now().Add(limit); ; {
+		left := max(time.Until(end), 0)
+		n, err := unix.Poll(fds, int(left.Milliseconds()))
 		if err != unix.EINTR {
-			return err
+			return n > 0, err
 		}
 	}
 }

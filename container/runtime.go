@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/internal/trace"
@@ -28,6 +29,8 @@ type Runtime struct {
 	// Warn is told what is odd but no error, Debug what may help to understand.
 	// Both may be nil.
 	Warn, Debug func(message string)
+	// EndLimit is how long a process that was killed may take to end; 0 is half a minute.
+	EndLimit time.Duration
 	// Trace is told what takes how long; nil for nobody.
 	Trace *trace.Trace
 }
@@ -42,6 +45,9 @@ const (
 	Rootless
 	Everybody
 )
+
+// endLimit is for who sets no other. Much memory takes a while to be given back.
+const endLimit = 30 * time.Second
 
 // Errors that callers branch on. Clients search their words.
 var (

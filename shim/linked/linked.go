@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -84,16 +85,8 @@ func (e *Engine) bring(s *engine.Create, do func(container.CreateOptions) (*cont
 }
 
 // Remove kills and removes what is left of a container.
-func (e *Engine) Remove(_ context.Context, id string) error {
-	c, err := e.runtime.LoadForDelete(id)
-	if errors.Is(err, container.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return c.Delete(true)
+func (e *Engine) Remove(ctx context.Context, id string) error {
+	return (&handle{e.runtime, id}).Delete(ctx, true)
 }
 
 // Features describes what this build can do.
@@ -145,8 +138,14 @@ func (h *handle) Kill(_ context.Context, sig syscall.Signal, all bool) error {
 	return h.with(func(c *container.Container) error { return c.Kill(unix.Signal(sig), all) })
 }
 
-func (h *handle) Delete(_ context.Context, force bool) error {
-	c, err := h.runtime.LoadForDelete(h.id)
+// Delete takes no longer than ctx allows for the end of the container's process,
+// which others may hold up.
+func (h *handle) Delete(ctx context.Context, force bool) error {
+	runtime := *h.runtime
+	if end, limited := ctx.Deadline(); limited {
+		runtime.EndLimit = max(time.Until(end), time.Millisecond)
+	}
+	c, err := runtime.LoadForDelete(h.id)
 	if errors.Is(err, container.ErrNotExist) {
 		return nil
 	}
