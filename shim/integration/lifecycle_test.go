@@ -44,12 +44,7 @@ func TestStatusAndOutput(t *testing.T) {
 			b.undefine()
 		}
 		b := d.run(engine)
-		// runc answers a start before its own init, which does not ignore the signal, has
-		// become the program.
-		eventually(t, "the container runs its program", func() bool {
-			name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", b.pid))
-			return err == nil && string(name) == "sleep\n"
-		})
+		becomes(t, b.pid, "sleep")
 		if err := b.kill(15); err != nil { // without a handler, an init ignores it
 			t.Error(err)
 		}
@@ -60,6 +55,16 @@ func TestStatusAndOutput(t *testing.T) {
 			t.Errorf("killed: status %d", got)
 		}
 		b.remove()
+	})
+}
+
+// becomes waits until a process runs a program: runc answers a start before its
+// own init, which handles signals in its own way, has become that.
+func becomes(t *testing.T, pid uint32, program string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("process %d runs %s", pid, program), func() bool {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		return err == nil && string(name) == program+"\n"
 	})
 }
 
@@ -408,4 +413,41 @@ func testShimIsBelowContainerdForOOM(t *testing.T, d *daemon) {
 			t.Errorf("score %d, containerd's is %d", o, c)
 		}
 	}
+}
+
+// A signal goes to the first process alone, or to all that the container has.
+func TestKillAll(t *testing.T) {
+	withSetups(t, func(t *testing.T, d *daemon, engine string) {
+		b := d.run(engine)
+		defer b.remove()
+		if err := b.exec("e", stdio{}, "sleep", "1000"); err != nil {
+			t.Fatal(err)
+		}
+		added, err := d.tasks().Get(d.Context(), &tasks.GetRequest{ContainerID: b.id, ExecID: "e"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		becomes(t, b.pid, "sleep")
+		becomes(t, added.Process.Pid, "sleep")
+		kill := func(signal uint32, all bool) {
+			t.Helper()
+			if _, err := d.tasks().Kill(d.Context(), &tasks.KillRequest{ContainerID: b.id, Signal: signal, All: all}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kill(1, false) // SIGHUP, which an init that does not handle it ignores
+		if r, err := d.tasks().Get(d.Context(), &tasks.GetRequest{ContainerID: b.id, ExecID: "e"}); err != nil || r.Process.Status.String() != "RUNNING" {
+			t.Errorf("after a signal to the init the exec is %v, %v", r, err)
+		}
+		kill(1, true)
+		if got := b.wait("e"); got != 129 {
+			t.Errorf("after a signal to all the exec ended with %d", got)
+		}
+		if got := b.status(); got != "RUNNING" {
+			t.Errorf("the container is %s", got)
+		}
+		if _, err := b.deleteExec("e"); err != nil {
+			t.Error(err)
+		}
+	})
 }

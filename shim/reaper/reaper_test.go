@@ -60,6 +60,36 @@ func TestSignalReachesTheProcessAndNoOther(t *testing.T) {
 	}
 }
 
+// A pid that belongs to another process by now gets no signal that was meant for
+// the first, and its end does not pass for the first one's.
+func TestReusedPid(t *testing.T) {
+	const last = "/proc/sys/kernel/ns_last_pid" // the next process has the pid after it
+	r := start(t)
+	for range 1000 {
+		first := r.shell(t, "exit 3", nil)
+		first.Wait()
+		if err := os.WriteFile(last, []byte(strconv.Itoa(first.Pid-1)), 0); err != nil {
+			t.Skipf("pids cannot be chosen here: %v", err)
+		}
+		second := r.shell(t, "exec sleep 1000", nil)
+		if second.Pid == first.Pid {
+			if err := first.Signal(unix.SIGTERM); err != unix.ESRCH {
+				t.Errorf("signal to the one that has ended: %v", err)
+			}
+			if err := second.Signal(unix.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			if a, b := first.Wait(), second.Wait(); a.Status != 3 || b.Status != 137 || !b.At.After(a.At) {
+				t.Errorf("the first ended as %+v, the second with the same pid as %+v", a, b)
+			}
+			return
+		}
+		second.Signal(unix.SIGKILL)
+		second.Wait()
+	}
+	t.Skip("no pid came a second time: other processes were always faster")
+}
+
 // orphan starts a process that becomes a child of this one, and says its pid.
 func orphan(t *testing.T, r *Reaper, script string) int {
 	t.Helper()
