@@ -73,7 +73,15 @@ func newNode(t testing.TB, r containerd.Release, handler string, config func(*co
 }
 
 // connect makes the client anew; a daemon that has been started again needs it.
-func (n *node) connect() { n.RuntimeServiceClient = cri.NewRuntimeServiceClient(n.Conn) }
+// CRI finds out what there is after the daemon answers, and refuses all until then.
+func (n *node) connect() {
+	n.t.Helper()
+	n.RuntimeServiceClient = cri.NewRuntimeServiceClient(n.Conn)
+	eventually(n.t, "CRI answers", func() bool {
+		_, err := n.ListPodSandbox(n.ctx(), &cri.ListPodSandboxRequest{})
+		return err == nil
+	})
+}
 
 // documented is a configuration of docs/kubernetes.md, with what differs on this
 // machine: the paths, and systemd, which the tests' nodes do not have.
