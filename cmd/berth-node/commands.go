@@ -21,6 +21,7 @@ import (
 
 func command() *cli.Command {
 	return &cli.Command{
+		Name:    "berth-node",
 		Summary: "Shares out a node between its system, Kubernetes and the workloads, and enforces it.",
 		Help: `It reserves cpu, memory, pids, huge pages and storage for the daemons of the host and of
 Kubernetes, leaves the rest to the workloads, and sets limits on their slices or cgroups.
@@ -30,6 +31,7 @@ key of it is also an option, and options win.`,
 			return []cli.Sub{
 				{Name: "plan", Define: planCommand}, {Name: "apply", Define: applyCommand}, {Name: "status", Define: statusCommand},
 				{Name: "watch", Define: watchCommand}, {Name: "undo", Define: undoCommand},
+				{Name: "completion", Define: completionCommand}, {Name: "man", Define: manCommand},
 			}
 		},
 	}
@@ -45,8 +47,7 @@ func (s *settings) flags() cli.Flags {
 	var f cli.Flags
 	f.String(&s.file, "config", "c", "FILE", "read the configuration from FILE (default "+config.DefaultFile+", which may be missing)")
 	for _, k := range config.Keys() {
-		help := k.Help
-		flag := f.Func(k.Name, "", k.Value, help, func(v string) error {
+		flag := f.Func(k.Name, "", k.Value, k.Help, func(v string) error {
 			s.overrides = append(s.overrides, config.Override{Key: k.Name, Value: v})
 			return nil
 		})
@@ -196,8 +197,9 @@ func statusCommand() *cli.Command {
 	c := &cli.Command{
 		Summary: "Show what is reserved, used and left.",
 		Help: `A table of the parts of the node with their use, bars of each resource, the workloads by QoS
-level as the sum over the running pods and containers, and warnings. It changes nothing, and
-takes half a second, in which the use of the processors is measured.`,
+level as the sum over the running pods and containers, the daemons with the part that they
+count to, and warnings. It changes nothing, and takes half a second, in which the use of the
+processors is measured.`,
 		Examples: []string{"berth-node status", "berth-node status --html node.html"},
 		Flags:    s.flags(),
 	}

@@ -10,17 +10,18 @@ type Page struct {
 	Text []byte
 }
 
-// Man makes a page for each command. source names the release.
-func Man(root *Node, source string) []Page {
+// Man makes a page for each command. source names the release, see the pages that
+// all of them point to; the first alone is enough for a command.
+func Man(root *Node, source string, see ...string) []Page {
 	var pages []Page
 	root.walk(func(n *Node) {
 		name := strings.ReplaceAll(n.Path, " ", "-")
-		pages = append(pages, Page{File: name + ".1", Text: []byte(n.man(name, source))})
+		pages = append(pages, Page{File: name + ".1", Text: []byte(n.man(name, source, see))})
 	})
 	return pages
 }
 
-func (n *Node) man(name, source string) string {
+func (n *Node) man(name, source string, see []string) string {
 	var b strings.Builder
 	m := manWriter{&b}
 	m.line(".TH", strings.ToUpper(name), "1", "", source, "Berth")
@@ -69,10 +70,9 @@ func (n *Node) man(name, source string) string {
 	}
 	m.line(".SH", "SEE ALSO")
 	if at := strings.LastIndexByte(n.Path, ' '); at > 0 {
-		m.text(strings.ReplaceAll(n.Path[:at], " ", "-") + "(1), berth-config(5)")
-	} else {
-		m.text("berth-config(5), berth-state(5), berth-report(5)")
+		see = append([]string{strings.ReplaceAll(n.Path[:at], " ", "-") + "(1)"}, see[:min(1, len(see))]...)
 	}
+	m.text(strings.Join(see, ", "))
 	return b.String()
 }
 

@@ -142,18 +142,25 @@ func (e *Engine) dropIn(unit, property string, persistent bool) (*record.DropIn,
 
 // revertProperty sets a property to what it was, which changes the kernel's file
 // at once, and then takes away the drop-in that both calls made, so that nothing of
-// us is left. systemd is told of that by a reload, once for all.
+// us is left. systemd is told of that by a reload, once for all. In a slice that is
+// stopped there is no file to change, and systemd (257) would make its cgroup anew.
 func (e *Engine) revertProperty(ctx context.Context, c *record.Change) error {
 	value, err := propertyValue(c.Before)
 	if err != nil {
 		return err
 	}
-	if err := e.fits(c); err != nil {
-		return err
-	}
-	err = e.Machine.Units.Set(ctx, c.Target, lasting(c.Persistent), []ledger.Property{{Name: c.Name, Value: value}})
+	state, err := e.Machine.Units.Properties(ctx, c.Target)
 	if err != nil {
 		return err
+	}
+	if state["ActiveState"] == "active" {
+		if err := e.fits(c); err != nil {
+			return err
+		}
+		err := e.Machine.Units.Set(ctx, c.Target, lasting(c.Persistent), []ledger.Property{{Name: c.Name, Value: value}})
+		if err != nil {
+			return err
+		}
 	}
 	e.point("before the drop-in of " + c.ID())
 	if c.DropIn == nil {

@@ -130,7 +130,11 @@ func (s *Systemd) Set(_ context.Context, name string, lasting config.Lasting, pr
 // realize writes the kernel's file of a property.
 func (s *Systemd) realize(name, property string) {
 	at, err := unit.SlicePath(name)
-	if err != nil || !s.unit(name).active || property == s.Deaf {
+	if err != nil || property == s.Deaf {
+		return
+	}
+	if !s.unit(name).active {
+		s.m.Group(at) // as systemd 257 does; nothing removes it then
 		return
 	}
 	dirs, v := s.m.groupDirs(at), s.value(name, property)
@@ -235,7 +239,9 @@ func (s *Systemd) Reload(context.Context) error {
 			if !kept {
 				delete(u.properties, property)
 			}
-			s.realize(name, property)
+			if u.active {
+				s.realize(name, property)
+			}
 		}
 	}
 	return nil

@@ -96,6 +96,11 @@ func (p *Plan) look() {
 	if k := p.Facts.Kubelet; k != nil {
 		p.kubelet(k)
 	}
+	for _, d := range p.Facts.Daemons {
+		if p.Driver == config.Systemd && d.Name != "kubelet" && p.Part(d.Cgroup) != System && p.Part(d.Cgroup) != Kube {
+			p.warn("%s (pid %d) is in %s, so that no reservation has its use: set Slice=system.slice in its unit, or Slice=kubernetes.slice", d.Name, d.PID, d.Cgroup)
+		}
+	}
 	for _, s := range p.Facts.Strays {
 		p.warn("%s is a container among the host's daemons, and counted as system-reserved: let its runtime put containers below %s (cgroup-parent of Docker, --cgroup-root of the kubelet)", s, p.Config.Workloads())
 	}
@@ -112,7 +117,7 @@ func (p *Plan) kubelet(k *Daemon) {
 	who := fmt.Sprintf("the kubelet (pid %d)", k.PID)
 	if strings.HasSuffix(k.Unit, ".scope") && strings.HasPrefix(k.Cgroup, "/user.slice/") {
 		p.warn("%s was started from a terminal: it is in %s (%s), and its use is counted there; start it as a unit with Slice=kubernetes.slice", who, k.Unit, k.Cgroup)
-	} else if at, ok := p.Place(System); ok && (k.Cgroup == at.Path || strings.HasPrefix(k.Cgroup, at.Path+"/")) {
+	} else if at, ok := p.Place(System); ok && p.Part(k.Cgroup) == System {
 		unit := k.Unit
 		if unit == "" {
 			unit = k.Cgroup

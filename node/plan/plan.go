@@ -123,6 +123,16 @@ func (p *Plan) Place(role Role) (Place, bool) {
 	return Place{}, false
 }
 
+// Part is the part of the node to which the use of a cgroup counts; "" for none.
+func (p *Plan) Part(cgroup string) Role {
+	for _, place := range p.Places {
+		if cgroup == place.Path || strings.HasPrefix(cgroup, place.Path+"/") {
+			return place.Role
+		}
+	}
+	return ""
+}
+
 // place plans one cgroup.
 func (p *Plan) place(at Place) {
 	g, exists := p.Facts.Groups[at.Path]

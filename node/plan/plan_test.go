@@ -261,6 +261,10 @@ func TestWarnings(t *testing.T) {
 		}, "manages /kubepods by itself"},
 		{"a container among the daemons", "", func(f *Facts) { f.Strays = []string{"/system.slice/docker-1.scope"} }, "/system.slice/docker-1.scope is a container among the host's daemons"},
 		{"parameters are checked", "", func(f *Facts) { f.Parameters["kernel.panic"] = "0" }, "kernel.panic is 0 where 10 is right"},
+		{"a runtime that no reservation has", "oom-score-mode: off", func(f *Facts) {
+			f.Daemons = []Daemon{{Key: "containerd", PID: 9, Name: "containerd", Cgroup: "/machine.slice/containerd.service"},
+				{Key: "dockerd", PID: 10, Name: "dockerd", Cgroup: "/system.slice/docker.service"}}
+		}, "containerd (pid 9) is in /machine.slice/containerd.service, so that no reservation has its use: set Slice="},
 		{"scores are checked", "oom-scores: {kubelet: -999}", func(f *Facts) { f.Daemons = []Daemon{{Key: "kubelet", PID: 9, Name: "kubelet"}} },
 			"kubelet (pid 9) has OOM score 0 where node.yaml:1: oom-scores.kubelet wants -999"},
 		{"less than is used", "system-reserved: {memory: 1Gi}\nsystem-reserved-enforce: true", func(f *Facts) { f.Groups["/system.slice"] = Group{Active: true, Memory: 2 * gi} },

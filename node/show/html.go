@@ -32,7 +32,7 @@ func HTML(n *Node, at time.Time) []byte {
 	}
 	b.WriteString("</section>\n<section><h2>Hierarchy</h2>\n")
 	tree(&b, n)
-	b.WriteString("</section>\n<section><h2>Workloads</h2>\n")
+	b.WriteString("</section>\n<section><h2>Workloads and daemons</h2>\n")
 	workloads(&b, n)
 	b.WriteString("</section>\n<section><h2>Settings</h2>\n")
 	settings(&b, n.Plan)
@@ -168,6 +168,7 @@ func meter(b *strings.Builder, name resource.Name, used int64, known bool, of in
 	}
 }
 
+// workloads are the containers by QoS level, and the daemons that run them.
 func workloads(b *strings.Builder, n *Node) {
 	b.WriteString("<table><tr><th>QoS level<th class=number>pods<th class=number>containers<th class=number>memory<th class=number>pids</tr>\n")
 	for _, l := range n.Now.Levels {
@@ -179,6 +180,18 @@ func workloads(b *strings.Builder, n *Node) {
 			html.EscapeString(l.Name), pods, l.Containers, resource.Memory.Human(l.Use.Memory), l.Use.PIDs)
 	}
 	b.WriteString("</table>\n")
+	if len(n.Plan.Facts.Daemons) > 0 {
+		b.WriteString("<h3>Daemons</h3><table><tr><th>daemon<th>cgroup<th>counted as<th class=number>pid<th class=number>OOM score<th class=number>wanted</tr>\n")
+		for _, d := range n.Plan.Facts.Daemons {
+			part := string(n.Plan.Part(d.Cgroup))
+			if part == "" {
+				part = "–"
+			}
+			fmt.Fprintf(b, "<tr><td>%s<td><code>%s</code><td>%s<td class=number>%d<td class=number>%d<td class=number>%d</tr>\n",
+				html.EscapeString(d.Name), html.EscapeString(d.Cgroup), part, d.PID, d.Score, n.Plan.Config.Scores[d.Key].Value)
+		}
+		b.WriteString("</table>\n")
+	}
 	if n.Now.Kubelet != "" {
 		fmt.Fprintf(b, "<p class=note>The kubelet is in <code>%s</code>.</p>\n", html.EscapeString(n.Now.Kubelet))
 	}

@@ -71,6 +71,7 @@ func (s Style) Status(n *Node) string {
 	b.WriteString("\n" + s.parts(n))
 	b.WriteString("\n" + s.bars(n))
 	b.WriteString("\n" + s.levels(n))
+	b.WriteString(s.daemons(n.Plan))
 	if k := n.Now.Kubelet; k != "" {
 		fmt.Fprintf(&b, "\nThe kubelet is in %s, which uses %s of memory\n", k, resource.Memory.Human(n.Now.KubeletUse.Memory))
 	}
@@ -144,6 +145,22 @@ func (s Style) bars(n *Node) string {
 	fmt.Fprintf(&b, "        %s system   %s kube   %s workloads   %s eviction, huge pages, or free\n",
 		s.paint(cyan, s.pick("▓", "s")), s.paint(yellow, s.pick("▒", "k")), s.paint(green, s.pick("█", "#")), s.paint(faint, s.pick("░", ".")))
 	return b.String()
+}
+
+// daemons lists those that an OOM score is for, with the part that they count to.
+func (s Style) daemons(p *plan.Plan) string {
+	if len(p.Facts.Daemons) == 0 {
+		return ""
+	}
+	rows := [][]string{{"DAEMON", "CGROUP", "COUNTED AS", "PID", "OOM SCORE", "WANTED"}}
+	for _, d := range p.Facts.Daemons {
+		part := string(p.Part(d.Cgroup))
+		if part == "" {
+			part = "-"
+		}
+		rows = append(rows, []string{d.Name, d.Cgroup, part, strconv.Itoa(d.PID), strconv.Itoa(d.Score), strconv.Itoa(p.Config.Scores[d.Key].Value)})
+	}
+	return "\n" + table(rows, func(i int) bool { return i > 2 }, s.heading)
 }
 
 func (s Style) levels(n *Node) string {

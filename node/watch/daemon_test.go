@@ -95,11 +95,12 @@ func startOn(m *fake.Machine, t *testing.T, text string) *running {
 	go func() { ended <- d.Run(ctx) }()
 	r.end = sync.OnceValue(func() error {
 		cancel()
-		err := <-ended
-		notify.Close()
-		return err
+		return <-ended
 	})
-	t.Cleanup(func() { r.end() })
+	t.Cleanup(func() {
+		r.end()
+		notify.Close() // not before: what was told last may not have been read yet
+	})
 	return r
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	deploy "github.com/berth-runtime/berth/deploy/node"
-	"golang.org/x/sys/unix"
 )
 
 const everything = `
@@ -96,23 +95,6 @@ func (m *machine) daemon(text string) {
 	m.run("systemctl", "start", "berth-node")
 }
 
-// byShell is how a report names the shell of run, or nobody where the kernel has no
-// fanotify.
-func (m *machine) byShell() string {
-	m.Helper()
-	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC, unix.O_RDONLY)
-	if err != nil {
-		m.Logf("the kernel does not say who writes: %v", err)
-		return "past systemd, by an unknown process"
-	}
-	unix.Close(fd)
-	shell, err := filepath.EvalSymlinks("/bin/sh")
-	if err != nil {
-		m.Fatal(err)
-	}
-	return "by " + shell + " (pid "
-}
-
 // What is changed by hand is found and mended, and told in the journal.
 func TestDriftByHand(t *testing.T) {
 	m := mine(t)
@@ -125,13 +107,13 @@ func TestDriftByHand(t *testing.T) {
 		want   string
 		said   string
 	}{
-		{"echo into a file", func() { m.run("sh", "-c", "echo 700M > "+limitOf("system.slice")+"; sleep 1") }, func() string { return limitOf("system.slice") }, "536870912",
-			"system.slice MemoryMax is 734003200 where /run/berth-node-test.yaml:2: system-reserved.memory wants 536870912; changed " + m.byShell()},
+		{"echo into a file", func() { shell(t, "echo 700M > "+limitOf("system.slice")) }, func() string { return limitOf("system.slice") }, "536870912",
+			"system.slice MemoryMax is 734003200 where /run/berth-node-test.yaml:2: system-reserved.memory wants 536870912; changed " + byShell(t)},
 		{"systemctl set-property", func() { m.run("systemctl", "set-property", "--runtime", "machine.slice", "TasksMax=77") }, func() string { return file("machine.slice", "pids.max") }, "",
 			"machine.slice TasksMax is 77 where /run/berth-node-test.yaml:7: pods-enforce wants"},
 		{"a property of version 2 on any version", func() { m.run("systemctl", "set-property", "--runtime", "system.slice", "MemoryMax=900M") }, func() string { return limitOf("system.slice") }, "536870912",
 			"changed through systemd, as by systemctl set-property (/run/systemd/system.control/system.slice.d/50-MemoryMax.conf, written"},
-		{"sysctl", func() { m.run("sh", "-c", "echo 3 > /proc/sys/kernel/panic") }, func() string { return "/proc/sys/kernel/panic" }, "10",
+		{"sysctl", func() { shell(t, "echo 3 > /proc/sys/kernel/panic") }, func() string { return "/proc/sys/kernel/panic" }, "10",
 			"kernel.panic is 3 where /run/berth-node-test.yaml:8: kernel-parameters wants 10; changed by "},
 		{"a slice that is stopped", func() { m.run("systemctl", "stop", "kubernetes.slice") }, func() string { return file("kubernetes.slice", "cpu.weight", "cpu.shares") }, "",
 			"kubernetes.slice is active again"},
@@ -152,7 +134,7 @@ func TestDriftByHand(t *testing.T) {
 		t.Logf("%s: mended after %.2f s", c.name, took.Seconds())
 	}
 	fields := m.run("journalctl", "-b", "-o", "json", "--no-pager", "BERTH_NODE_EVENT=drift", "BERTH_NODE_SETTING=MemoryMax")
-	for _, want := range []string{`"BERTH_NODE_WANTED":"536870912"`, `"BERTH_NODE_FOUND":"734003200"`, `"BERTH_NODE_WHO":"` + m.byShell()} {
+	for _, want := range []string{`"BERTH_NODE_WANTED":"536870912"`, `"BERTH_NODE_FOUND":"734003200"`, `"BERTH_NODE_WHO":"` + byShell(t)} {
 		if !strings.Contains(fields, want) {
 			t.Errorf("%s is not in the journal's fields: %s", want, fields)
 		}
