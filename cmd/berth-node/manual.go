@@ -12,7 +12,7 @@ import (
 func manCommand() *cli.Command {
 	var dir string
 	c := &cli.Command{
-		Name: "man", Summary: "Write the man pages of all commands into a folder.",
+		Summary: "Write the man pages of all commands into a folder.",
 		Examples: []string{"berth-node man --dir /usr/local/share/man"},
 		Run: func([]string) error {
 			for _, page := range clidoc.Man(clidoc.Tree(command()), "Berth", "berth(1)") {
@@ -33,7 +33,7 @@ func manCommand() *cli.Command {
 
 func completionCommand() *cli.Command {
 	return &cli.Command{
-		Name: "completion", Args: "bash|zsh|fish", Least: 1, Most: 1,
+		Args: "bash|zsh|fish", Least: 1, Most: 1,
 		Summary:  "Write the script by which a shell completes the commands.",
 		Examples: []string{"berth-node completion bash > /etc/bash_completion.d/berth-node"},
 		Run: func(args []string) error {
