@@ -62,13 +62,21 @@ func Delete(a *Args, engines Engines, out io.Writer) error {
 		removeUnfinished(path)
 		removeUnfinished(debugSocket(dir))
 	}
+	own, err := options.Load(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		own = new(options.Options) // it was never created
+	} else if err != nil {
+		return err
+	}
 	var errs []error
 	for id, memberDir := range members {
-		if err := remove(ctx, id, memberDir, a.Namespace, engines); err != nil {
+		// containerd before 2.4 may have removed the bundles of a pod's containers by
+		// now, though these still run. They were made with their sandbox's options.
+		if err := remove(ctx, id, memberDir, a.Namespace, own, engines); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	if err := remove(ctx, a.ID, dir, a.Namespace, engines); err != nil {
+	if err := remove(ctx, a.ID, dir, a.Namespace, own, engines); err != nil {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -141,12 +149,13 @@ func removeIfDead(path string) {
 	}
 }
 
-// remove kills and removes one container, and unmounts its root file system.
-func remove(ctx context.Context, id, dir, namespace string, engines Engines) error {
+// remove kills and removes one container, and unmounts its root file system. fallback
+// are the options of one whose bundle has none.
+func remove(ctx context.Context, id, dir, namespace string, fallback *options.Options, engines Engines) error {
 	ociexec.Settle(dir, settleLimit)
 	o, err := options.Load(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		o = new(options.Options) // it was never created
+		o = fallback
 	} else if err != nil {
 		return err
 	}

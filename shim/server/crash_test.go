@@ -121,6 +121,13 @@ func TestKilledShimOfAPod(t *testing.T) {
 			<-done
 		}
 		pause.gone()
+		if i%2 == 1 {
+			// containerd before 2.4 takes the containers' bundles away first.
+			for _, b := range members {
+				unix.Unmount(filepath.Join(b.dir, "rootfs"), unix.MNT_DETACH)
+				n.must(os.RemoveAll(b.dir))
+			}
+		}
 		n.cleanUp(pause)
 		for _, b := range append(members, pause) {
 			n.dead(b)

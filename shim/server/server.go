@@ -92,7 +92,7 @@ func Run(a *bootstrap.Args, config Config) error {
 	})
 	service.Register(server)
 	sandbox.New(service).Register(server)
-	idle := time.AfterFunc(idlePause, debug.FreeOSMemory)
+	idle := time.AfterFunc(idlePause, giveBack)
 	server.OnCall(func() { idle.Reset(idlePause) })
 	handleSignals(logger, leave, service)
 	if a.DebugSocket != "" {
