@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/device"
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/cgroup/systemd/unit"
@@ -59,7 +60,7 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 	}
 	s := h.Systemd
 	layout := UnitLayout(h)
-	place, err := unit.Resolve(linux.CgroupsPath, o.ID, s.User && h.Cgroups.Unified() != nil)
+	place, err := unit.Resolve(linux.CgroupsPath, o.ID, s.User && h.Cgroups.Mode() == cgroup.Unified)
 	at := "/linux/cgroupsPath"
 	if err != nil {
 		return []spec.Complaint{{Pointer: at, Message: err.Error()}}
@@ -75,7 +76,8 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 	p.Cgroup.Unit, p.Cgroup.At = u, at
 	p.Cgroup.Path = path.Join(s.Root, below)
 	p.Cgroup.Delegate = p.delegates(h)
-	u.Properties = ledger.Accounting(layout)
+	// Of the host's version, also where a user's manager has none of its controllers.
+	u.Properties = ledger.Accounting(h.Layout)
 	problems := p.planSubgroup(place)
 	problems = append(problems, p.planUnitLimits(linux.Resources, layout)...)
 	u.Annotations, err = unit.Annotations(p.Annotations)

@@ -172,6 +172,10 @@ func TestUnitPlaces(t *testing.T) {
 			[]string{"let systemd 257 start the unit a-c.slice in a.slice @/linux/cgroupsPath", "Description=berth container demo", "Wants=a.slice @/linux/cgroupsPath"}},
 		{"a user's", "", forUser(systemdHost(t, "unified", 257), "cpu", "io", "memory", "pids"), "/user.slice/user-1000.slice/user@1000.service/user.slice/berth-demo.scope", "", "",
 			[]string{"let the user's systemd 257 start the unit berth-demo.scope in user.slice", "Description=berth container demo", "Slice=user.slice", "Delegate=true"}},
+		{"a user's on version 1", "", forUser(systemdHost(t, "legacy", 252)), "/user.slice/user-1000.slice/user@1000.service/system.slice/berth-demo.scope", "", "",
+			[]string{"let the user's systemd 252 start the unit berth-demo.scope in system.slice", "Description=berth container demo", "Slice=system.slice", "Delegate=true"}},
+		{"a user's on both", "", forUser(systemdHost(t, "hybrid", 252)), "/user.slice/user-1000.slice/user@1000.service/system.slice/berth-demo.scope", "", "",
+			[]string{"let the user's systemd 252 start the unit berth-demo.scope in system.slice", "Description=berth container demo", "Slice=system.slice", "Delegate=true"}},
 	} {
 		config, err := json.Marshal(specs.Spec{Linux: &specs.Linux{CgroupsPath: c.path}})
 		if err != nil {
@@ -184,6 +188,10 @@ func TestUnitPlaces(t *testing.T) {
 		}
 		if p.Cgroup.Path != c.cgroup || p.Cgroup.Payload != c.payload || p.Cgroup.At != c.at {
 			t.Errorf("%s: %s, %q, %s", c.name, p.Cgroup.Path, p.Cgroup.Payload, p.Cgroup.At)
+		}
+		accounting[1] = "IOAccounting=true"
+		if c.host.Cgroups.Mode() != cgroup.Unified {
+			accounting[1] = "BlockIOAccounting=true"
 		}
 		if got, want := unitLines(p), append(append(c.want, "DefaultDependencies=false"), accounting...); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", c.name, got, want)

@@ -148,9 +148,9 @@ func TestUnitWithoutLimits(t *testing.T) {
 	slice, io := "system.slice", "BlockIOAccounting"
 	if onV2(t) {
 		io = "IOAccounting"
-	}
-	if os.Geteuid() != 0 {
-		slice = "user.slice"
+		if os.Geteuid() != 0 {
+			slice = "user.slice"
+		}
 	}
 	for name, want := range map[string]string{
 		"CPUAccounting": "yes", io: "yes", "MemoryAccounting": "yes", "TasksAccounting": "yes",
@@ -180,7 +180,7 @@ func TestUnitAfterReload(t *testing.T) {
 	if root {
 		c.Spec.Linux.Devices = []specs.LinuxDevice{
 			{Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229, FileMode: ptr(os.FileMode(0o600))},
-			{Path: "/dev/tun", Type: "c", Major: 10, Minor: 200, FileMode: ptr(os.FileMode(0o600))},
+			{Path: "/dev/loop-control", Type: "c", Major: 10, Minor: 237, FileMode: ptr(os.FileMode(0o600))},
 		}
 		c.Spec.Linux.Resources.Devices = []specs.LinuxDeviceCgroup{
 			{Allow: false, Access: "rwm"}, {Allow: true, Type: "c", Major: ptr(int64(10)), Minor: ptr(int64(229)), Access: "rw"},
@@ -203,8 +203,8 @@ func TestUnitAfterReload(t *testing.T) {
 			all = append(all, f.want+"="+unitFile(t, unit, f.controller, f.file, f.want))
 		}
 		if root {
-			tried := harness.ParseAttempts(t, c.Exec(nil, "/inside", "try", "open-device=/dev/fuse", "open-device=/dev/tun", "open-device=/dev/null").OK(t).Stdout)
-			for _, device := range []string{"open-device=/dev/fuse", "open-device=/dev/tun", "open-device=/dev/null"} {
+			tried := harness.ParseAttempts(t, c.Exec(nil, "/inside", "try", "open-device=/dev/fuse", "open-device=/dev/loop-control", "open-device=/dev/null").OK(t).Stdout)
+			for _, device := range []string{"open-device=/dev/fuse", "open-device=/dev/loop-control", "open-device=/dev/null"} {
 				all = append(all, device+":"+tried[device].Errno)
 			}
 		}
@@ -221,7 +221,7 @@ func TestUnitAfterReload(t *testing.T) {
 		}
 	}
 	// A device without a driver is another matter.
-	if root && (strings.Contains(before, "fuse:EPERM") || !strings.Contains(before, "tun:EPERM") || !strings.Contains(before, "null:")) {
+	if root && (strings.Contains(before, "fuse:EPERM") || !strings.Contains(before, "loop-control:EPERM") || !strings.Contains(before, "null:")) {
 		t.Errorf("devices: %s", before)
 	}
 	systemctl(t, "daemon-reload")
@@ -246,10 +246,10 @@ func TestUnitAfterReload(t *testing.T) {
 		return
 	}
 	// The other way round.
-	rules := b.WriteFile("rules.json", `{"devices":[{"allow":false,"access":"rwm"},{"allow":true,"type":"c","major":10,"minor":200,"access":"rw"}]}`, 0o644)
+	rules := b.WriteFile("rules.json", `{"devices":[{"allow":false,"access":"rwm"},{"allow":true,"type":"c","major":10,"minor":237,"access":"rw"}]}`, 0o644)
 	c.Command("update", []string{"--resources", rules}).Run().OK(t)
 	updated = look()
-	if !strings.Contains(updated, "fuse:EPERM") || strings.Contains(updated, "tun:EPERM") || !strings.Contains(updated, "null:\n") && !strings.HasSuffix(updated, "null:") {
+	if !strings.Contains(updated, "fuse:EPERM") || strings.Contains(updated, "loop-control:EPERM") || !strings.Contains(updated, "null:\n") && !strings.HasSuffix(updated, "null:") {
 		t.Errorf("devices after the update: %s", updated)
 	}
 	systemctl(t, "daemon-reload")
