@@ -75,6 +75,11 @@ func TestDefaults(t *testing.T) {
 	if c.Driver != Auto || c.Workloads() != "/machine" || c.SystemEnforce != Nothing || c.Parameters != Check || len(c.Scores) != 5 || c.StateDir != "/var/lib/berth-node" {
 		t.Errorf("%+v", c)
 	}
+	for name, want := range map[string]int{"kubelet": -999, "containerd": -999, "dockerd": -900} {
+		if got := c.Scores[name].Value; got != want {
+			t.Errorf("the OOM score of %s is %d, want %d", name, got, want)
+		}
+	}
 	systemd, err := c.For(Systemd)
 	if err != nil || systemd.SystemContainer != "/system" || systemd.KubeContainer != "" {
 		t.Errorf("%+v, %v", systemd, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-runtime/berth/node/fake"
 	"github.com/berth-runtime/berth/node/machine"
 	"github.com/berth-runtime/berth/node/resource"
+	"github.com/berth-runtime/berth/node/usage"
 )
 
 func TestCapacity(t *testing.T) {
@@ -101,6 +102,28 @@ func TestStrays(t *testing.T) {
 	}
 	if got := strings.Join(p.Facts.Strays, " "); got != "/system.slice/docker-1.scope" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Whoever asks for a plan changes nothing.
+func TestPlanReadsOnly(t *testing.T) {
+	for _, mode := range []string{"unified", "legacy"} {
+		for _, systemd := range []bool{true, false} {
+			m := fake.New(t, mode, systemd)
+			m.Process(700, "kubelet", "/usr/bin/kubelet", "/", "pid:[1]")
+			before := m.Snapshot()
+			p, err := m.Prepare(context.Background(), m.Config("kube-reserved: {cpu: 1, memory: 1Gi}\nkube-container: /kube\nkube-reserved-enforce: true\npods-enforce: true\nkernel-parameters: set\noom-score-mode: set"))
+			if err != nil || len(p.Changes()) < 5 {
+				t.Fatalf("%v, %d changes", err, len(p.Changes()))
+			}
+			usage.Measure(m.Machine, p)
+			if after := m.Snapshot(); after != before {
+				t.Errorf("%s, systemd %v: before:\n%s\nafter:\n%s", mode, systemd, before, after)
+			}
+			if m.Systemd != nil && len(m.Systemd.Calls) > 0 {
+				t.Errorf("%s: %v", mode, m.Systemd.Calls)
+			}
+		}
 	}
 }
 

@@ -96,6 +96,10 @@ func (p *Plan) look() {
 	if k := p.Facts.Kubelet; k != nil {
 		p.kubelet(k)
 	}
+	// Whoever walks over all cgroups pays for depth, and pods have three levels of their own below.
+	if depth := strings.Count(p.Config.CgroupRoot, "/"); depth > 2 {
+		p.warn("%s: %s is %d levels below the root, and the workloads still deeper: not more than 2 are recommended", p.Config.Cause("cgroup-root"), p.Config.CgroupRoot, depth)
+	}
 	for _, d := range p.Facts.Daemons {
 		if p.Driver == config.Systemd && d.Name != "kubelet" && p.Part(d.Cgroup) != System && p.Part(d.Cgroup) != Kube {
 			p.warn("%s (pid %d) is in %s, so that no reservation has its use: set Slice=system.slice in its unit, or Slice=kubernetes.slice", d.Name, d.PID, d.Cgroup)

@@ -183,9 +183,9 @@ func (p *Plan) Changes() []Step {
 	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool { return s.Done() || s.CheckOnly })
 }
 
-// Slices gives the QoS levels below the workloads, in the order in which they
-// give way: none for a node without them.
-func (p *Plan) Slices() []Place {
+// Levels gives the cgroups of the QoS levels below the workloads; none for a node
+// without them. Pods of the guaranteed level have none between them and the workloads'.
+func (p *Plan) Levels() []Place {
 	top, ok := p.Place(Workloads)
 	if !ok || !p.Config.CgroupsPerQoS {
 		return nil

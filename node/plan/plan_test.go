@@ -261,6 +261,7 @@ func TestWarnings(t *testing.T) {
 		}, "manages /kubepods by itself"},
 		{"a container among the daemons", "", func(f *Facts) { f.Strays = []string{"/system.slice/docker-1.scope"} }, "/system.slice/docker-1.scope is a container among the host's daemons"},
 		{"parameters are checked", "", func(f *Facts) { f.Parameters["kernel.panic"] = "0" }, "kernel.panic is 0 where 10 is right"},
+		{"a root that is deep", "cgroup-root: /a/b/c", func(*Facts) {}, "node.yaml:1: cgroup-root: /a/b/c is 3 levels below the root"},
 		{"a runtime that no reservation has", "oom-score-mode: off", func(f *Facts) {
 			f.Daemons = []Daemon{{Key: "containerd", PID: 9, Name: "containerd", Cgroup: "/machine.slice/containerd.service"},
 				{Key: "dockerd", PID: 10, Name: "dockerd", Cgroup: "/system.slice/docker.service"}}
@@ -303,7 +304,7 @@ func TestQoSLevels(t *testing.T) {
 		config.Cgroupfs: "/kubepods/burstable /kubepods/besteffort",
 	} {
 		var paths []string
-		for _, l := range makePlan(t, "cgroup-root: /\ncgroups-per-qos: true", facts(init, "unified")).Slices() {
+		for _, l := range makePlan(t, "cgroup-root: /\ncgroups-per-qos: true", facts(init, "unified")).Levels() {
 			paths = append(paths, l.Path)
 		}
 		if got := strings.Join(paths, " "); got != want {

@@ -71,7 +71,7 @@ func (s Style) Tree(p *plan.Plan) string {
 		list = append(list, last...)
 	}
 	rows := [][]string{{"/", p.Facts.Mode + " cgroups"}}
-	lower := p.Slices()
+	lower := p.Levels()
 	for i, n := range list {
 		branch, under := s.pick("├─ ", "|- "), s.pick("│  ", "|  ")
 		if i == len(list)-1 {

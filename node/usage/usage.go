@@ -96,7 +96,7 @@ type walker struct {
 
 func levels(m *machine.Machine, p *plan.Plan, top plan.Place) []Level {
 	w := walker{m, p.Driver == config.Systemd, counted(m)}
-	lower := p.Slices()
+	lower := p.Levels()
 	if len(lower) == 0 {
 		all := Level{Name: "workloads"}
 		w.below(top.Path, 1, &all)

@@ -10,7 +10,7 @@ import (
 
 // Event is something worth telling.
 type Event struct {
-	Name     string // drift, mended, applied, reload, …
+	Name     string // drift, mended, step, reload, …: docs/node.md has them all
 	Priority int    // of syslog(3): 3 is an error, 4 a warning, 5 a notice, 6 information
 	Message  string
 	Fields   [][2]string // more for programs: names in capitals
