@@ -251,6 +251,38 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
+// Whoever listens anew for years does not use up the rules that the bus gives him.
+func TestChangesLeaveNoRules(t *testing.T) {
+	f := newFake()
+	m := start(t, f)
+	for range 3 {
+		ctx, cancel := context.WithCancel(context.Background())
+		changes, err := m.Changes(ctx, "system.slice", "kubelet.service")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := func() int {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.clients[0].mu.Lock()
+			defer f.clients[0].mu.Unlock()
+			return len(f.clients[0].matches)
+		}
+		if got := rules(); got != 5 {
+			t.Errorf("%d rules", got)
+		}
+		cancel()
+		if _, open := <-changes; open {
+			t.Error("it is told of something")
+		}
+		for until := time.Now().Add(60 * time.Second); rules() > 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("%d rules are left", rules())
+			}
+		}
+	}
+}
+
 func TestLostConnection(t *testing.T) {
 	for _, c := range []struct {
 		method string

@@ -2,6 +2,7 @@ package systemd
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/berth-runtime/berth/internal/dbus"
@@ -104,6 +105,7 @@ func (m *Manager) Reload(ctx context.Context) error {
 // listener is somebody who is told of changes.
 type listener struct {
 	units   map[dbus.ObjectPath]string
+	rules   []string // by which the bus sends the signals
 	changes chan string
 }
 
@@ -116,21 +118,19 @@ func (m *Manager) Changes(ctx context.Context, units ...string) (<-chan string, 
 	for _, name := range units {
 		l.units[unitPath(name)] = name
 	}
+	for _, member := range []string{"UnitNew", "UnitRemoved", "Reloading"} {
+		l.rules = append(l.rules, "type='signal',interface='"+managerInterface+"',member='"+member+"'")
+	}
+	for path := range l.units {
+		l.rules = append(l.rules, "type='signal',interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',path='"+string(path)+"'")
+	}
 	var on *connection
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
 		on = c
 		if c.private {
 			return nil
 		}
-		rules := []string{
-			"type='signal',interface='" + managerInterface + "',member='UnitNew'",
-			"type='signal',interface='" + managerInterface + "',member='UnitRemoved'",
-			"type='signal',interface='" + managerInterface + "',member='Reloading'",
-		}
-		for path := range l.units {
-			rules = append(rules, "type='signal',interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',path='"+string(path)+"'")
-		}
-		for _, rule := range rules {
+		for _, rule := range l.rules {
 			if _, err := c.Call(ctx, busCall("AddMatch", "s", rule)); err != nil {
 				return err
 			}
@@ -150,15 +150,21 @@ func (m *Manager) Changes(ctx context.Context, units ...string) (<-chan string, 
 	return l.changes, nil
 }
 
+// deafen takes a listener down, with its rules: the bus gives a connection some
+// hundreds and no more (dbus-daemon(1), max_match_rules_per_connection).
 func (c *connection) deafen(l *listener) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, other := range c.told {
-		if other == l {
-			c.told = append(c.told[:i:i], c.told[i+1:]...)
-			close(l.changes)
-			return
-		}
+	at := slices.Index(c.told, l)
+	if at >= 0 {
+		c.told = slices.Delete(c.told, at, at+1)
+		close(l.changes)
+	}
+	c.mu.Unlock()
+	if at < 0 || c.private {
+		return
+	}
+	for _, rule := range l.rules {
+		c.tell(busCall("RemoveMatch", "s", rule))
 	}
 }
 
