@@ -58,7 +58,8 @@ func rest(t testing.TB) *resting {
 		}
 	})
 	for until := time.Now().Add(90 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(r.socket); err == nil {
+		if conn, err := net.Dial("unix", r.socket); err == nil { // that it is there says nothing: it is bound before anybody listens
+			conn.Close()
 			break
 		}
 		if time.Now().After(until) {
