@@ -355,6 +355,7 @@ func (c *Created) Go() error {
 	if signal, early := c.child.EndedEarly(); early {
 		return killedEarly(c.ID, signal)
 	}
+	c.child.Close() // it has nothing to say any more
 	c.Release()
 	return c.poststart(&c.maker.plan.Hooks)
 }

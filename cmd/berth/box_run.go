@@ -49,6 +49,13 @@ func (p *program) box(o *boxOptions, args []string) error {
 		created.Abandon()
 		return fail(err)
 	}
+	front.confine = func() {
+		var also []string
+		if o.into != "" {
+			also = append(also, filepath.Dir(o.into)) // the report is still to come
+		}
+		p.warnOf(created.Confine(also...))
+	}
 	status, err := front.wait(created.Process())
 	front.close()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 )
 
 // execOptions are the options of exec.
@@ -98,6 +99,11 @@ func (p *program) exec(id string, args []string, o *execOptions) error {
 		child.Detach()
 		return nil
 	}
+	c.Close()
+	for _, fd := range options.Preserve {
+		unix.Close(int(fd))
+	}
+	front.confine = func() { p.warnOf(container.ConfineToSignals()) }
 	status, err := front.wait(child)
 	if err != nil {
 		return failed(err)

@@ -31,7 +31,15 @@ type foreground struct {
 	// deadline is a timer that ends the process, -1 for none; expired says that it did.
 	deadline int
 	expired  bool
+
+	// confine takes the rights from this process that it needs no more once the
+	// container's runs. Those that are over at once are not worth it.
+	confine func()
 }
+
+// lasting is how long a process has run, in milliseconds, whose end is waited for
+// without rights.
+const lasting = 1000
 
 // newForeground catches signals from now on: one that comes while the container
 // is made reaches its process once that runs.
@@ -89,10 +97,16 @@ func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 	// Whatever is still to come may last, so garbage is worth collecting.
 	debug.SetGCPercent(100)
 	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(child.PidFD), Events: unix.POLLIN}, {Fd: int32(f.deadline), Events: unix.POLLIN}}
+	timeout := lasting
 	for {
-		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+		switch n, err := unix.Poll(fds, timeout); {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
 			return 0, fmt.Errorf("wait for process %d: %w", child.Pid, err)
-		} else if err != nil {
+		case n == 0:
+			timeout = -1
+			f.confine()
 			continue
 		}
 		f.forward(child)

@@ -32,6 +32,13 @@ type program struct {
 	noSubreaper   bool
 }
 
+// warnOf tells of what has failed and is not the command's to fail for.
+func (p *program) warnOf(err error) {
+	if err != nil {
+		p.log.Warn(err.Error())
+	}
+}
+
 func newProgram() *program {
 	return &program{log: log.New(), root: defaultRoot(), logFormat: "text", rootless: "auto"}
 }

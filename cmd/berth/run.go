@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
+	"golang.org/x/sys/unix"
 )
 
 func (p *program) runCommand() *cli.Command {
@@ -90,6 +91,10 @@ func (p *program) attend(o *makeOptions, detach, keep bool,
 	if err := running(); err != nil || detach {
 		return err
 	}
+	for _, fd := range options.Preserve {
+		unix.Close(int(fd))
+	}
+	front.confine = func() { p.warnOf(created.Confine()) }
 	status, err := front.wait(created.Process())
 	front.close()
 	switch {
