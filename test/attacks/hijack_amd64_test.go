@@ -82,16 +82,22 @@ func (h *hijacked) call(tid int, nr uintptr, args ...uintptr) (result uintptr, f
 			h.t.Fatalf("thread %d: %v, status %#x", tid, err, status)
 		}
 	}
-	must("seize", unix.PtraceSeize(tid))
-	must("interrupt", unix.PtraceInterrupt(tid))
-	stopped()
 	var kept unix.PtraceRegs
-	must("read the registers of", unix.PtraceGetRegs(tid, &kept))
-	code := make([]byte, 2)
-	_, err := unix.PtracePeekText(tid, uintptr(kept.Rip-2), code)
-	must("read the code of", err)
-	if string(code) != "\x0f\x05" { // SYSCALL
-		h.t.Fatalf("thread %d is at no system call", tid)
+	for end := time.Now().Add(harness.Deadline); ; {
+		must("seize", unix.PtraceSeize(tid))
+		must("interrupt", unix.PtraceInterrupt(tid))
+		stopped()
+		must("read the registers of", unix.PtraceGetRegs(tid, &kept))
+		code := make([]byte, 2)
+		_, err := unix.PtracePeekText(tid, uintptr(kept.Rip-2), code)
+		if must("read the code of", err); string(code) == "\x0f\x05" { // SYSCALL
+			break
+		}
+		// It is just doing something of the Go runtime's.
+		must("let go of", unix.PtraceDetach(tid))
+		if time.Now().After(end) {
+			h.t.Fatalf("thread %d does not come to a system call", tid)
+		}
 	}
 	regs := kept
 	regs.Rip -= 2
