@@ -14,6 +14,7 @@ import (
 	"github.com/berth-runtime/berth/internal/mountinfo"
 	"github.com/berth-runtime/berth/plan"
 	"github.com/berth-runtime/berth/rootfs"
+	"github.com/berth-runtime/berth/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -247,7 +248,33 @@ func (m *maker) openNamespace(n *plan.Namespace) (int, error) {
 		return -1, fmt.Errorf("config.json %s/path: %q is not a namespace of type %s", n.At, n.Path, n.Type)
 	}
 	m.fds = append(m.fds, fd)
-	return fd, nil
+	return fd, m.keepHostsParameters(n, fd)
+}
+
+// keepHostsParameters refuses kernel parameters of a namespace that the container
+// joins and that is ours: they would be set for the host.
+func (m *maker) keepHostsParameters(n *plan.Namespace, fd int) error {
+	i := slices.IndexFunc(m.plan.Sysctls, func(s plan.Setting) bool { return spec.SysctlNamespace(s.File) == n.Type })
+	if i < 0 {
+		return nil
+	}
+	// Those that have parameters are called in /proc as in the config, but for this one.
+	name := string(n.Type)
+	if n.Type == specs.NetworkNamespace {
+		name = "net"
+	}
+	var theirs, ours unix.Stat_t
+	err := unix.Fstat(fd, &theirs)
+	if err == nil {
+		err = unix.Stat("/proc/self/ns/"+name, &ours)
+	}
+	if err != nil {
+		return fmt.Errorf("config.json %s/path: look at the %s namespace %q: %w", n.At, n.Type, n.Path, err)
+	}
+	if theirs.Dev == ours.Dev && theirs.Ino == ours.Ino {
+		return fmt.Errorf("config.json %s: it would change the host, whose %s namespace %q is (leave it out, or join another)", m.plan.Sysctls[i].At, n.Type, n.Path)
+	}
+	return nil
 }
 
 // lastCap finds the highest capability of this kernel. Those without a name

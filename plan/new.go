@@ -65,8 +65,12 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 	p.Sysctls = sysctlsOf(linux.Sysctl)
 	p.NetDevs = netDevicesOf(linux.NetDevices)
 	p.NetUp = p.Makes(specs.NetworkNamespace)
-	if p.Makes(specs.UserNamespace) && len(p.IDs.UID) == 0 {
+	switch {
+	case !p.Makes(specs.UserNamespace):
+	case len(p.IDs.UID) == 0:
 		problems = append(problems, spec.Complaint{Pointer: "/linux/uidMappings", Message: "a new user namespace without mappings has no user to run anything as"})
+	case len(p.IDs.GID) == 0:
+		problems = append(problems, spec.Complaint{Pointer: "/linux/gidMappings", Message: "a new user namespace without mappings of groups has no group to run anything as"})
 	}
 	if p.Namespace(specs.MountNamespace) == nil && len(p.Mounts)+len(p.Masked)+len(p.Readonly) > 0 {
 		problems = append(problems, spec.Complaint{Pointer: "/linux/namespaces",

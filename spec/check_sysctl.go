@@ -16,7 +16,7 @@ func (c *checker) sysctls(all place, linux *specs.Linux) {
 			c.bad(p, "is no name of a kernel parameter")
 			continue
 		}
-		needs := sysctlNamespace(path)
+		needs := SysctlNamespace(path)
 		switch {
 		case path == "kernel/hostname":
 			c.hint(p, "contradicts the entry /hostname", "set /hostname instead")
@@ -30,9 +30,9 @@ func (c *checker) sysctls(all place, linux *specs.Linux) {
 	}
 }
 
-// sysctlNamespace returns the type of namespace that a parameter belongs to,
+// SysctlNamespace returns the type of namespace that a parameter belongs to,
 // or "". The path is below /proc/sys.
-func sysctlNamespace(path string) specs.LinuxNamespaceType {
+func SysctlNamespace(path string) specs.LinuxNamespaceType {
 	switch path {
 	case "kernel/msgmax", "kernel/msgmnb", "kernel/msgmni", "kernel/msg_next_id", "kernel/auto_msgmni",
 		"kernel/sem", "kernel/sem_next_id",

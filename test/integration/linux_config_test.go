@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -44,6 +45,11 @@ func TestSysctlRefused(t *testing.T) {
 	c.Spec.Linux.Sysctl = map[string]string{"net.ipv4.ip_forward": "1"}
 	harness.WithoutNamespace(c.Spec, specs.NetworkNamespace)
 	c.Run().Fails(t, "/linux/sysctl/net.ipv4.ip_forward")
+	// The host's by another name is the host's all the same.
+	c.Spec.Linux.Namespaces = append(c.Spec.Linux.Namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace, Path: procPath(os.Getpid(), "ns/net")})
+	before := readFile(t, "/proc/sys/net/ipv4/ip_forward")
+	c.Spec.Linux.Sysctl["net.ipv4.ip_forward"] = strings.TrimSpace(before)
+	c.Run().Fails(t, "/linux/sysctl/net.ipv4.ip_forward", "host")
 }
 
 func TestDevices(t *testing.T) {

@@ -96,6 +96,10 @@ func TestUserNamespaceMappingsWrong(t *testing.T) {
 			c.Run().Fails(t, "/linux/uidMappings")
 		})
 	}
+	b := harness.New(t)
+	c := inUserNamespace(b, "/bin/true")
+	c.Spec.Linux.GIDMappings = nil
+	c.Run().Fails(t, "/linux/gidMappings", "no group")
 }
 
 func TestJoinUserNamespace(t *testing.T) {
