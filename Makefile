@@ -59,7 +59,7 @@ docs: build ## make the generated pages anew
 .PHONY: stress
 stress: ## start 500 containers at once, use and remove them, and print the numbers (STRESS=N for others)
 	@scripts/install-for tests
-	BERTH_STRESS=$${STRESS:-500} go test ./test/reliability -run '^TestStress$$' -count=1 -v -timeout 60m
+	BERTH_STRESS=$${STRESS:-500} scripts/with-progress stress go test ./test/reliability -run '^TestStress$$' -count=1 -v -timeout 60m
 
 .PHONY: reliability
 reliability: ## run the tests of faults, attacks and load, and make docs/reliability.md of what they report
@@ -81,7 +81,7 @@ fuzz: ## run each fuzz target for FUZZTIME (default 10m)
 .PHONY: bench
 bench: build ## measure beside runc, crun and containerd (BENCH_ROUNDS=30, BENCH_ROWS=run,commands,…)
 	@scripts/install-for bench
-	scripts/bench
+	scripts/with-progress bench scripts/bench
 
 .PHONY: bench-check
 bench-check: ## fail where a run takes more system calls, or the pure parts more allocations, than bench/limits.txt allows

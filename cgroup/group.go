@@ -155,7 +155,7 @@ func (g *Group) dropAbsent(trust bool) error {
 		return nil
 	}
 	if failed == nil {
-		failed = &Error{Op: "open", Path: g.path, Err: fs.ErrNotExist}
+		failed = &Error{Op: "open the cgroup", Path: g.path, Err: fs.ErrNotExist}
 	}
 	return failed
 }

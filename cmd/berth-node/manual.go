@@ -12,7 +12,7 @@ import (
 func manCommand() *cli.Command {
 	var dir string
 	c := &cli.Command{
-		Summary: "Write the man pages of all commands into a folder.",
+		Summary:  "Write the man pages of all commands into a folder.",
 		Examples: []string{"berth-node man --dir /usr/local/share/man"},
 		Run: func([]string) error {
 			for _, page := range clidoc.Man(clidoc.Tree(command()), "Berth", "berth(1)") {

@@ -82,7 +82,13 @@ func (o *boxOptions) define(f *cli.Flags) {
 	f.Func("ro", "", "PATH[:PLACE]", "show a path of the host as it is, read-only", func(text string) error { return o.bind(text, false) })
 	f.Func("rw", "", "PATH[:PLACE]", "show a path of the host as it is; what is written there is kept", func(text string) error { return o.bind(text, true) })
 	f.Strings(&o.Tmp, "tmp", "", "PATH", "an empty folder in memory")
-	f.Strings(&o.Env, "env", "e", "NAME[=VALUE]", "pass a variable on, or set it; others than PATH, HOME, TERM and the language are not passed")
+	f.Func("env", "e", "NAME[=VALUE]", "pass a variable on, or set it; others than PATH, HOME, TERM and the language are not passed", func(text string) error {
+		if text == "" || text[0] == '=' {
+			return fmt.Errorf("%q names no variable", text)
+		}
+		o.Env = append(o.Env, text)
+		return nil
+	})
 	f.String(&o.User, "user", "u", "USER[:GROUP]", "run as this user, by name or number")
 	f.String(&o.Workdir, "workdir", "w", "DIR", "begin in this folder, instead of the current one")
 	f.String(&o.Rootfs, "rootfs", "", "DIR", "take this folder for the root, instead of the machine's own")

@@ -17,7 +17,11 @@ import (
 func formatFlags(f *cli.Flags, to *ledger.Format) {
 	*to = ledger.Text
 	for _, format := range []ledger.Format{ledger.JSON, ledger.Markdown} {
-		f.Func(string(format), "", "", "write "+string(format), func(string) error {
+		words := "write a table in Markdown"
+		if format == ledger.JSON {
+			words = "write JSON"
+		}
+		f.Func(string(format), "", "", words, func(string) error {
 			*to = format
 			return nil
 		})

@@ -22,8 +22,8 @@ func (p *program) eventsCommand() *cli.Command {
 	interval := 5 * time.Second
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
-		Summary: "Tell as JSON lines when a container runs out of memory, and how its counters stand.",
-		Help:    "On a terminal the lines are for people. It ends when the container's first process has ended.",
+		Summary: "Tell when a container runs out of memory, and how its counters stand.",
+		Help:    "The lines are JSON, and on a terminal for people. It ends when the container's first process has ended.",
 		Run: func(args []string) error {
 			c, err := p.load(args[0])
 			if err != nil {

@@ -1,6 +1,9 @@
 package cgrouptool
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -52,7 +55,11 @@ func (t *Tools) Open(target Target) (*cgroup.Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.Host.Open(path, append(options, cgroup.Made(t.marked(path)))...)
+	g, err := t.Host.Open(path, append(options, cgroup.Made(t.marked(path)))...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w (berth cgroup tree shows those that there are)", err)
+	}
+	return g, err
 }
 
 // key names a hierarchy for cgroup.Only and Group.Directory.
