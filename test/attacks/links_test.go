@@ -167,7 +167,11 @@ func TestMaskedWithAnotherNull(t *testing.T) {
 			c.Spec.Linux.MaskedPaths = append(c.Spec.Linux.MaskedPaths, "/etc/secret")
 			c.Spec.Linux.Resources = nil
 			make(t, c.Path("dev/null"), o)
-			if r := c.Run(); r.Code == 0 {
+			r := c.Run()
+			if name == "the device" || name == "nothing at all" {
+				r.OK(t)
+			}
+			if r.Code == 0 {
 				f := harness.ParseView(t, r.Stdout).Files["/etc/secret"]
 				if f.Type != "char" || f.Major != 1 || f.Minor != 3 {
 					t.Errorf("the masked file is %+v, not the null device", f)
