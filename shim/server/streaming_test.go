@@ -136,7 +136,8 @@ func (st *stream) line() (got []byte) {
 func TestStreamsOfAnExec(t *testing.T) {
 	n := newNode(t)
 	b := n.run("c", "sleep", "1000")
-	// CloseIO ends the input of a client that does not end it itself.
+	// CloseIO takes nothing from what the client sends until it ends the stream:
+	// containerd calls it on another connection, which may be faster.
 	in, out := b.open("in"), b.open("out")
 	_, err := b.Exec(n.ctx(), &taskapi.ExecProcessRequest{
 		ID: "c", ExecID: "cat", Stdin: in.uri(), Stdout: out.uri(), Spec: &anypb.Any{Value: []byte(`{"args":["cat"],"cwd":"/","env":["PATH=/bin"]}`)},
@@ -149,6 +150,11 @@ func TestStreamsOfAnExec(t *testing.T) {
 	}
 	_, err = b.CloseIO(n.ctx(), &taskapi.CloseIORequest{ID: "c", ExecID: "cat", Stdin: true})
 	n.must(err)
+	in.send(&transfer.Data{Data: []byte("late\n")})
+	if got := string(out.line()); got != "late\n" {
+		t.Errorf("sent after CloseIO: %q", got)
+	}
+	n.must(in.CloseSend())
 	if got := b.wait("cat"); got != 0 {
 		t.Errorf("status %d", got)
 	}

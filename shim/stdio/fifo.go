@@ -110,7 +110,7 @@ func awaitReader(ctx context.Context, path string) (*os.File, error) {
 type input struct {
 	file *os.File
 	keep *os.File
-	stop func() // of a stream: the end of the input
+	stop func() // of a stream: take no more from it
 }
 
 func (i *input) close() {

@@ -309,16 +309,13 @@ func (s *IO) copyIn() {
 }
 
 // CloseStdin lets the process see the end of its input as soon as no client has
-// the FIFO open for writing any more.
+// the FIFO open for writing any more. A stream has one client, and ends with that:
+// what it has sent on its connection may come after the call on another.
 func (s *IO) CloseStdin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.stdin == nil:
-	case s.stdin.keep != nil:
+	if s.stdin != nil && s.stdin.keep != nil {
 		s.stdin.keep.Close()
-	case s.stdin.stop != nil:
-		s.stdin.stop()
 	}
 }
 
