@@ -21,10 +21,12 @@ func (d *Daemon) text() string {
 	if d.Release.Modern {
 		version = 3
 		disabled = append(disabled, "io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs", "io.containerd.differ.v1.erofs",
-			"io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing", "io.containerd.image-verifier.v1.bindir")
+			"io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing")
 		tables = fmt.Sprintf(`
 [plugins."io.containerd.shim.v1.manager"]
   socket_dir = "%[1]s/s"
+[plugins."io.containerd.image-verifier.v1.bindir"]
+  bin_dir = "%[1]s/verifiers"
 [plugins."io.containerd.internal.v1.opt"]
   path = "%[1]s/opt"
 `, d.Dir)

@@ -129,11 +129,15 @@ func testTables(d *containerd.Daemon) string {
   drain_exec_sync_io_timeout = "10s"
 `
 	if d.Release.Modern {
+		programs := `bin_dirs = ["/usr/lib/cni"]`
+		if strings.HasPrefix(d.Release.Name, "v2.0.") { // before there could be many
+			programs = `bin_dir = "/usr/lib/cni"`
+		}
 		return fmt.Sprintf(`
 [plugins."io.containerd.cri.v1.runtime"]
 %[1]s
 [plugins."io.containerd.cri.v1.runtime".cni]
-  bin_dirs = ["/usr/lib/cni"]
+  %[4]s
   conf_dir = "%[2]s"
 [plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = "%[3]s"
@@ -141,7 +145,7 @@ func testTables(d *containerd.Daemon) string {
   disable_tcp_service = true
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
-`, common, conf, pauseImage)
+`, common, conf, pauseImage, programs)
 	}
 	return fmt.Sprintf(`
 [plugins."io.containerd.grpc.v1.cri"]

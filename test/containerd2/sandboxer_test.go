@@ -15,8 +15,12 @@ import (
 // service, by the configuration of docs/shim.md with some changes.
 func sandboxerNode(t *testing.T, changes ...func(d *containerd.Daemon, config string) string) *node {
 	t.Helper()
+	r := containerd.Modern(t)
+	if strings.HasPrefix(r.Name, "v2.0.") {
+		t.Skip("containerd 2.0 crashes at a sandbox without a config.json")
+	}
 	docs := readPage(t, "shim.md")
-	return newNode(t, containerd.Modern(t), "berth-sandbox", func(d *containerd.Daemon) string {
+	return newNode(t, r, "berth-sandbox", func(d *containerd.Daemon) string {
 		const version = "version = 3\n" // of which the tests' daemons have theirs
 		config := strings.TrimPrefix(docs.block(t, "toml", version), version)
 		for _, change := range changes {
