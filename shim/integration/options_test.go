@@ -112,7 +112,8 @@ func TestOptionsOfRuncsShim(t *testing.T) {
 		})
 		t.Run("TaskApiAddress", func(t *testing.T) {
 			o := d.options("")
-			o.TaskApiAddress, o.TaskApiVersion = "unix:///nowhere", 3 // deprecated, and of no effect
+			//lint:ignore SA1019 clients may set it still, and it must have no effect
+			o.TaskApiAddress = "unix:///nowhere"
 			if got := d.says(o, "echo runs"); got != "runs\n" {
 				t.Errorf("inside: %q", got)
 			}
