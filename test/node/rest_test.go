@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -126,7 +127,9 @@ until [ "$(ls -d /sys/fs/cgroup/pids/"$1"/*.service /sys/fs/cgroup/"$1"/*.servic
 
 func (r *resting) get(path string) string {
 	r.Helper()
-	client := http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", r.socket) }, DisableKeepAlives: true}}
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", r.socket)
+	}, DisableKeepAlives: true}}
 	answer, err := client.Get("http://node" + path)
 	if err != nil {
 		r.Fatal(err)
