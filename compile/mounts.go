@@ -200,8 +200,8 @@ func (c *compiler) fsString(fs program.Cell, key, value string) {
 	c.fsconfig(fs, unix.FSCONFIG_SET_STRING, c.CString(key).Arg(), c.CString(value).Arg())
 }
 
-func (c *compiler) fsconfig(fs program.Cell, command int64, key, value program.Arg) {
-	c.Call(unix.SYS_FSCONFIG, fs.Value(), program.Int(command), key, value, program.Int(0))
+func (c *compiler) fsconfig(fs program.Cell, command int64, key, value program.Arg) *program.Op {
+	return c.Call(unix.SYS_FSCONFIG, fs.Value(), program.Int(command), key, value, program.Int(0))
 }
 
 // labelled says whether a file system takes an SELinux context when it is mounted.

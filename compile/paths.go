@@ -114,7 +114,7 @@ func (c *compiler) pivot() {
 func (c *compiler) sysctls() {
 	for i := range c.p.Sysctls {
 		s := &c.p.Sysctls[i]
-		c.privateProc(s.At)
+		c.procBeforePivot(s.At)
 		c.Because(s.At, "set "+s.File+" to "+quote(s.Value))
 		fd := c.Cell()
 		c.openAt(c.proc.Value(), "sys/"+s.File, c.how(unix.O_WRONLY, 0, unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_XDEV)).Into(fd)
@@ -132,5 +132,28 @@ func (c *compiler) privateProc(at string) {
 	}
 	c.Because(at, "open a private procfs")
 	c.proc = c.newFileSystem(&plan.Mount{Type: "proc"})
+	c.hasPid = true
+}
+
+// procBeforePivot is privateProc for who may not make a procfs: the root of a user
+// namespace that does not own the pid namespace (proc_get_tree in fs/proc/root.c),
+// as with --pid=host of a rootless Podman. Up to the pivot, /proc is that of the
+// caller, and what is mounted over parts of it RESOLVE_NO_XDEV refuses to enter.
+func (c *compiler) procBeforePivot(at string) {
+	if c.hasPid {
+		return
+	}
+	c.Because(at, "open a private procfs")
+	fs, callers, opened := c.Cell(), c.NewLabel(), c.NewLabel()
+	c.proc = c.Cell()
+	c.Call(unix.SYS_FSOPEN, c.CString("proc").Arg(), program.Int(unix.FSOPEN_CLOEXEC)).Into(fs)
+	c.fsconfig(fs, unix.FSCONFIG_CMD_CREATE, program.Int(0), program.Int(0)).Expect(callers, unix.EPERM)
+	c.Call(unix.SYS_FSMOUNT, fs.Value(), program.Int(unix.FSMOUNT_CLOEXEC), program.Int(0)).Into(c.proc).Expect(callers, unix.EPERM)
+	c.Place(opened)
+	c.close(fs)
+	c.aside(callers, opened, func() {
+		c.Because(at, "open the caller's procfs")
+		c.Call(unix.SYS_OPENAT, cwd, c.CString("/proc").Arg(), program.Int(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC)).Into(c.proc)
+	})
 	c.hasPid = true
 }

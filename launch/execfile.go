@@ -26,6 +26,9 @@ func (e *Error) explainExec(pid int) {
 		return
 	}
 	switch e.Errno {
+	case unix.EISDIR: // from the look at it that create has
+		e.Reason = isDirectory
+		return
 	case unix.ENOENT, unix.ENOEXEC, unix.EACCES, unix.ELIBBAD, unix.EINVAL:
 	default:
 		return
@@ -38,6 +41,10 @@ func (e *Error) explainExec(pid int) {
 	e.Reason = lookAt(root, name, e.Errno)
 }
 
+// isDirectory holds the words of EACCES, as execve(2) has it, too: Docker before 23,
+// and Podman for an exec, know only those for the container's fault and not ours.
+const isDirectory = "is a directory (permission denied)"
+
 // lookAt opens the program inside the container's root and reads its head.
 func lookAt(root int, name string, errno unix.Errno) string {
 	head, mode, err := readHead(root, name)
@@ -45,8 +52,7 @@ func lookAt(root int, name string, errno unix.Errno) string {
 	case err != nil:
 		return ""
 	case mode&unix.S_IFMT == unix.S_IFDIR:
-		// execve(2) says EACCES. Docker before 23, and Podman for an exec, know only those words.
-		return "is a directory (permission denied)"
+		return isDirectory
 	case errno == unix.EACCES:
 		if mode&0o111 == 0 {
 			return "permission denied (the file is not executable: mode " + strconv.FormatUint(uint64(mode&0o7777), 8) + ")"

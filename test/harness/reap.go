@@ -81,3 +81,17 @@ func (b *Box) ReapOrphans() {
 		}
 	}
 }
+
+// WaitLeavers waits for the end of each process that was begun for the test, whosever child it is: clients leave some
+// behind that end by themselves, a moment after the client.
+func (b *Box) WaitLeavers() {
+	b.T.Helper()
+	for _, pid := range b.newPIDs() {
+		if b.ours(pid) == "" {
+			continue
+		}
+		if err := waitGone(pid, Deadline); err != nil {
+			b.T.Errorf("wait for process %d, %s: %v", pid, commandLine(pid), err)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package integration
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -22,7 +24,7 @@ func mappedRoot(t *testing.T) (dir string, c *harness.Container, call func(user 
 	c.Spec.Linux.CgroupsPath, c.Spec.Linux.Resources = "", nil
 	harness.Rootless(c.Spec)
 	c.Spec.Linux.UIDMappings, c.Spec.Linux.GIDMappings = nil, nil
-	c.Spec.Linux.Namespaces = withoutUserNamespace(c.Spec.Linux.Namespaces)
+	c.Spec.Linux.Namespaces = without(c.Spec.Linux.Namespaces, specs.UserNamespace)
 	c.Write()
 	dir = b.Path("runtime")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -43,13 +45,8 @@ func mappedRoot(t *testing.T) (dir string, c *harness.Container, call func(user 
 	}
 }
 
-func withoutUserNamespace(list []specs.LinuxNamespace) (left []specs.LinuxNamespace) {
-	for _, ns := range list {
-		if ns.Type != specs.UserNamespace {
-			left = append(left, ns)
-		}
-	}
-	return left
+func without(list []specs.LinuxNamespace, kind specs.LinuxNamespaceType) []specs.LinuxNamespace {
+	return slices.DeleteFunc(slices.Clone(list), func(ns specs.LinuxNamespace) bool { return ns.Type == kind })
 }
 
 // /run and the cgroups belong to the real root: the container is kept below XDG_RUNTIME_DIR, and goes without a cgroup.
@@ -77,4 +74,21 @@ func TestMappedRootNeedsCgroup(t *testing.T) {
 func TestMappedRootOfWholeSystem(t *testing.T) {
 	_, c, call := mappedRoot(t)
 	call("root", "run", "--bundle", c.Dir, c.ID).Fails(t, "/run/berth")
+}
+
+// Where the pid namespace is the caller's, he may not make a procfs of it: a kernel parameter is set through his own.
+func TestMappedRootSetsSysctlBesideCallersProcesses(t *testing.T) {
+	_, c, call := mappedRoot(t)
+	c.Spec.Linux.Namespaces = without(c.Spec.Linux.Namespaces, specs.PIDNamespace)
+	for i := range c.Spec.Mounts {
+		if m := &c.Spec.Mounts[i]; m.Type == "proc" {
+			*m = specs.Mount{Destination: "/proc", Source: "/proc", Type: "none", Options: []string{"rbind", "nosuid", "nodev", "noexec"}}
+		}
+	}
+	c.Spec.Linux.Sysctl = map[string]string{"net.ipv4.ping_group_range": "0 0"}
+	c.Spec.Process.Args = []string{"/bin/cat", "/proc/sys/net/ipv4/ping_group_range"}
+	c.Write()
+	if got := strings.Join(strings.Fields(call("somebody", "run", "--bundle", c.Dir, c.ID).OK(t).Stdout), " "); got != "0 0" {
+		t.Errorf("the container's range is %q", got)
+	}
 }

@@ -1,0 +1,68 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-runtime/berth/test/dropin"
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// checkout is a folder with what the pages install: a built engine in bin/.
+func checkout(t *testing.T, dir string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(harness.Engine(t), filepath.Join(dir, "bin/berth")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestDockerPage(t *testing.T) {
+	b := harness.New(t)
+	d := dropin.NewDocker(b)
+	page(t, "docs/docker.md", checkout(t, b.Path("page")), d.Env()...)
+}
+
+func TestPodmanPage(t *testing.T) {
+	b := harness.New(t)
+	p := dropin.NewPodman(b)
+	page(t, "docs/podman.md", checkout(t, p.Own("page")), p.Env()...)
+}
+
+// What calls podman is for an ordinary user too; what does not is for root.
+func TestPodmanPageOfOrdinaryUser(t *testing.T) {
+	b := harness.New(t)
+	p := dropin.NewPodman(b)
+	p.AsOrdinaryUser()
+	dir := checkout(t, p.Own("page"))
+	env := p.Env()
+	b.WriteFile("bin/as-user", "#!/bin/sh\nexec "+strings.Join(p.Become(), " ")+` "$@"`+"\n", 0o755)
+	text, err := os.ReadFile("../../docs/podman.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	his := 0
+	for _, block := range parse(string(text)) {
+		script := block.Script
+		if strings.Contains(script, "podman ") {
+			his++
+			b.WriteFile("block", "set -euo pipefail\n"+script, 0o644)
+			script = "as-user bash " + b.Path("block")
+		}
+		out, err := run(dir, script, env)
+		if err != nil {
+			t.Fatalf("docs/podman.md:%d: %v\n%s", block.Line, err, out)
+		}
+		if err := block.missing(out); err != nil {
+			t.Fatalf("docs/podman.md:%d: %v", block.Line, err)
+		}
+	}
+	if his < 3 {
+		t.Errorf("only %d blocks of the page call podman", his)
+	}
+}

@@ -1,0 +1,13 @@
+// Package dropin puts the real clients of an OCI runtime on top of the engine:
+// Debian's dockerd and podman, as they are installed, configured as docs/docker.md
+// and docs/podman.md say.
+//
+// A test gets the folders in which clients are configured and keep their things
+// (/etc, /run, /usr/local, /var/lib) as copies of its own, in the tests' mount
+// namespace: what it installs, configures and makes there nobody else sees, and it
+// goes with the test. What is left of containers at the end fails it.
+//
+// It knows how clients are started and what they may leave behind. What is asked of
+// them is the business of the tests here, and of those in test/docs, which run the
+// pages.
+package dropin

@@ -1,0 +1,75 @@
+package dropin
+
+import (
+	"testing"
+
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// Docker with the engine as the runtime of all containers, build steps among them.
+func TestDocker(t *testing.T) {
+	b := harness.New(t)
+	d := NewDocker(b)
+	d.Install()
+	d.Configure(`{"runtimes": {"berth": {"path": "/usr/local/bin/berth"}}, "default-runtime": "berth"}`)
+	d.Call("import", d.Image(), image).OK(t)
+
+	statuses(t, d)
+	confinement(t, d, b.WriteFile("seccomp.json", noMkdir, 0o644))
+	life(t, b, d, true)
+	together(t, d)
+	build(t, b, d)
+	dockerLimits(t, d)
+	dockerHealth(t, d)
+	dockerRestarts(t, d)
+	dockerDevices(t, d)
+}
+
+// Limits hold from the start, and are changed while the container runs.
+func dockerLimits(t *testing.T, d *Docker) {
+	t.Helper()
+	d.Call(append(limited, image, "sleep", "1000")...).OK(t)
+	limits(t, d, "limited", "67108864", "50000", "50")
+	d.Call("update", "--memory", "128m", "--memory-swap", "128m", "--cpus", "1.5", "--pids-limit", "70", "limited").OK(t)
+	limits(t, d, "limited", "134217728", "150000", "70")
+	d.Call("rm", "-f", "limited").OK(t)
+	r := d.Call("run", "--rm", "--memory", "20m", "--memory-swap", "20m", image, "sh", "-c", `x=$(dd if=/dev/zero bs=1M count=100 | tr "\0" a); echo survived`)
+	if r.Code != 137 {
+		t.Errorf("what takes more memory than it may ended with %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+}
+
+// Health is found out by exec.
+func dockerHealth(t *testing.T, d *Docker) {
+	t.Helper()
+	d.Call("run", "-d", "--name", "health", "--health-cmd", "test -f /ok", "--health-interval", "500ms", "--health-retries", "1", image, "sleep", "1000").OK(t)
+	is := func(want string) func() bool {
+		return func() bool { return inspect(t, d, "health", "{{.State.Health.Status}}") == want }
+	}
+	eventually(t, "a failing check", is("unhealthy"))
+	d.Call("exec", "health", "touch", "/ok").OK(t)
+	eventually(t, "a passing check", is("healthy"))
+	d.Call("rm", "-f", "health").OK(t)
+}
+
+func dockerRestarts(t *testing.T, d *Docker) {
+	t.Helper()
+	d.Call("run", "-d", "--name", "failing", "--restart", "on-failure:2", image, "sh", "-c", "echo try; exit 4").OK(t)
+	eventually(t, "two restarts and no more", func() bool {
+		return inspect(t, d, "failing", "{{.RestartCount}} {{.State.Status}} {{.State.ExitCode}}") == "2 exited 4"
+	})
+	if out := d.Call("logs", "failing").OK(t).Stdout; out != "try\ntry\ntry\n" {
+		t.Errorf("it printed %q", out)
+	}
+	d.Call("rm", "failing").OK(t)
+}
+
+// A device is there under the name that was asked for, to be used as was asked; an init is the first process.
+func dockerDevices(t *testing.T, d *Docker) {
+	t.Helper()
+	r := d.Call("run", "--rm", "--device", "/dev/zero:/dev/other:r", "--device-cgroup-rule", "c 42:* rw", "--init", image, "sh", "-c",
+		`head -c 3 /dev/other | od -An -tx1; readlink /proc/1/exe; mknod /tmp/tun c 10 200; (: < /tmp/tun) 2>&1 | grep -c "not permitted"; mknod /tmp/kmsg c 1 11; (: < /tmp/kmsg) 2>&1 | grep -c "not permitted"`)
+	if want := " 00 00 00\n/sbin/docker-init\n0\n1\n"; r.Stdout != want {
+		t.Errorf("printed %q, want %q\n%s", r.Stdout, want, r.Stderr)
+	}
+}
