@@ -3,7 +3,7 @@
 // and docs/podman.md say.
 //
 // A test gets the folders in which clients are configured and keep their things
-// (/etc, /run, /usr/local, /var/lib) as copies of its own, in the tests' mount
+// (/etc, /run, /dev/shm, /usr/local, /var/lib) as copies of its own, in the tests' mount
 // namespace: what it installs, configures and makes there nobody else sees, and it
 // goes with the test. What is left of containers at the end fails it.
 //

@@ -64,7 +64,7 @@ func (d *Docker) restart() error {
 	d.stop()
 	d.cmd = exec.Command(d.daemon, "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
 		"--exec-opt=native.cgroupdriver=cgroupfs", "--cgroup-parent=/"+d.b.Tag, "--default-ulimit=nofile=4096:4096")
-	d.cmd.Env = append(append(os.Environ(), d.Env()...), "NOTIFY_SOCKET="+d.b.Path("ready"))
+	d.cmd.Env = append(append(os.Environ(), d.Env()...), "NOTIFY_SOCKET="+d.b.Path("ready"), d.b.Mark())
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := d.cmd.Start(); err != nil {

@@ -40,6 +40,7 @@ func NewMachine(b *harness.Box) *Machine {
 		m.mount("overlay", dir, "overlay", "lowerdir="+dir+",upperdir="+upper+",workdir="+work)
 	}
 	m.mount("tmpfs", "/run", "tmpfs", "mode=755")
+	m.mount("tmpfs", "/dev/shm", "tmpfs", "mode=1777") // for podman's locks
 	// Nor can the storage of a client have its layers on an overlay.
 	for _, dir := range []string{"/var/lib/docker", "/var/lib/containers"} {
 		own := b.Path(strings.TrimPrefix(dir, "/"))
@@ -128,14 +129,14 @@ func (m *Machine) call(name string, args ...string) harness.Result {
 // cgroups and mounts are looked for by the box.
 func (m *Machine) end() {
 	m.b.T.Helper()
+	m.b.ReapOrphans()
+	m.b.WaitLeavers()
 	for _, pattern := range []string{"/run/berth/*", "/run/docker/runtime-*/*/*", "/run/containerd/s/*", m.b.Path("runtime/berth/*")} {
 		left, _ := filepath.Glob(pattern)
 		for _, path := range left {
 			m.b.T.Errorf("left behind: %s", path)
 		}
 	}
-	m.b.ReapOrphans()
-	m.b.WaitLeavers()
 	for _, dir := range slices.Backward(m.podmanCgroups()) {
 		if !slices.Contains(m.before, dir) && os.Remove(dir) == nil && filepath.Base(dir) != podmanParent {
 			m.b.T.Errorf("left behind: cgroup %s", dir)
