@@ -36,6 +36,7 @@ func TestPodmanPage(t *testing.T) {
 
 // What calls podman is for an ordinary user too; what does not is for root.
 func TestPodmanPageOfOrdinaryUser(t *testing.T) {
+	dropin.NeedTime(t)
 	b := harness.New(t)
 	p := dropin.NewPodman(b)
 	p.AsOrdinaryUser()

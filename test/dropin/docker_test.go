@@ -8,6 +8,7 @@ import (
 
 // Docker with the engine as the runtime of all containers, build steps among them.
 func TestDocker(t *testing.T) {
+	NeedTime(t)
 	b := harness.New(t)
 	d := NewDocker(b)
 	d.Install()

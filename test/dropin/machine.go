@@ -6,11 +6,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/test/harness"
 )
+
+// NeedTime skips a test that takes too long for every run: make test-dropin has them all.
+func NeedTime(t testing.TB) {
+	t.Helper()
+	if os.Getenv("BERTH_DROPIN") == "" {
+		harness.Skip(t, "takes minutes on a busy machine: make test-dropin runs it")
+	}
+}
 
 // Machine is what clients find of the machine: its own folders, with those of a
 // box in the place of the ones that they write to.

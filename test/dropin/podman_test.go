@@ -18,6 +18,7 @@ berth = ["/usr/local/bin/berth"]
 
 // Podman as root.
 func TestPodman(t *testing.T) {
+	NeedTime(t)
 	b := harness.New(t)
 	p := NewPodman(b)
 	p.Install()
@@ -46,6 +47,7 @@ func TestPodman(t *testing.T) {
 
 // Podman as an ordinary user, who is root in the namespace from which podman calls the engine.
 func TestPodmanRootless(t *testing.T) {
+	NeedTime(t)
 	b := harness.New(t)
 	p := NewPodman(b)
 	p.AsOrdinaryUser()
