@@ -151,8 +151,9 @@ func (c *Container) plan() (*plan.Plan, error) {
 		return nil, err
 	}
 	var h *host.Host
-	if c.opened != nil {
-		h, err = host.ProbeBeside(c.opened.Host())
+	// Who plans again needs the group too: the hierarchies are found once for both.
+	if g, _ := c.openGroup(); g != nil {
+		h, err = host.ProbeBeside(g.Host())
 	} else {
 		h, err = host.Probe()
 	}
