@@ -61,7 +61,26 @@ func (b *bench) commandRows() error {
 		}
 		b.report.add(row)
 	}
+	b.versionRow()
 	return nil
+}
+
+// versionRow measures what a program takes that does next to nothing: its start and
+// its end, above those of true(1).
+func (b *bench) versionRow() {
+	row := &Row{Group: "commands", Name: "--version, above what true takes (aim: 1.3)", Unit: "ms"}
+	var contenders []contender
+	for _, e := range b.engines {
+		contenders = append(contenders, contender{e.name, func() (sample, error) {
+			least, err := b.time([]string{"/bin/true"})
+			if err != nil {
+				return least, err
+			}
+			s, err := b.time([]string{e.path, "--version"})
+			return sample{value: s.value - least.value, cpu: s.cpu - least.cpu}, err
+		}})
+	}
+	b.turns(row, 0, contenders)
 }
 
 // life is the life of a container of one engine, over and over.
