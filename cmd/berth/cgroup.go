@@ -68,6 +68,19 @@ func (t *targetFlags) defineForce(f *cli.Flags) {
 	f.Bool(&t.force, "force", "", "also where the cgroup belongs to somebody else")
 }
 
+// leading gives the cgroups, and the arguments behind them: without -g the first one is
+// a cgroup's path.
+func (t *targetFlags) leading(args []string) ([]cgrouptool.Target, []string, error) {
+	if len(t.list) > 0 {
+		return t.list, args, nil
+	}
+	target, err := cgrouptool.ParseTarget(args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	return []cgrouptool.Target{target}, args[1:], nil
+}
+
 // with adds arguments that name cgroups too.
 func (t *targetFlags) with(args []string) ([]cgrouptool.Target, error) {
 	list := t.list

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strconv"
 
-	"github.com/berth-runtime/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/internal/cli"
 	"golang.org/x/sys/unix"
 )
@@ -24,13 +23,9 @@ func (p *program) cgroupExec() *cli.Command {
 	targets.define(&c.Flags)
 	targets.defineForce(&c.Flags)
 	c.Run = func(args []string) error {
-		list := targets.list
-		if len(list) == 0 {
-			target, err := cgrouptool.ParseTarget(args[0])
-			if err != nil {
-				return err
-			}
-			list, args = append(list, target), args[1:]
+		list, args, err := targets.leading(args)
+		if err != nil {
+			return err
 		}
 		if len(args) == 0 {
 			return errors.New("no command is given: berth cgroup exec PATH COMMAND, or -g controllers:path COMMAND")
@@ -77,13 +72,9 @@ func (p *program) cgroupClassify() *cli.Command {
 	targets.define(&c.Flags)
 	targets.defineForce(&c.Flags)
 	c.Run = func(args []string) error {
-		list := targets.list
-		if len(list) == 0 {
-			target, err := cgrouptool.ParseTarget(args[0])
-			if err != nil {
-				return err
-			}
-			list, args = append(list, target), args[1:]
+		list, args, err := targets.leading(args)
+		if err != nil {
+			return err
 		}
 		var pids []int
 		for _, arg := range args {
