@@ -1,8 +1,10 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/berth-runtime/berth/program"
 	"golang.org/x/sys/unix"
@@ -18,7 +20,7 @@ func load(p *program.Program, least int) (int, error) {
 		return -1, err
 	}
 	fd, err := sealed(image)
-	if err == unix.EACCES {
+	if errors.Is(err, unix.EACCES) {
 		// vm.memfd_noexec is 2, which forbids the execution of memfds.
 		if file, cause := detached(image); cause == nil {
 			fd, err = file, nil
@@ -52,11 +54,12 @@ func sealed(image []byte) (int, error) {
 		fd, err = unix.MemfdCreate(imageName, flags)
 	}
 	if err != nil {
-		return -1, err
+		return -1, os.NewSyscallError("memfd_create", err)
 	}
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	if err = fill(fd, image); err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
+		err = os.NewSyscallError("fcntl F_ADD_SEALS", err)
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -70,7 +73,7 @@ func fill(fd int, image []byte) error {
 	if err == nil && n < len(image) {
 		err = io.ErrShortWrite
 	}
-	return err
+	return os.NewSyscallError("write", err)
 }
 
 // detached puts an image into a file of a file system in memory that is mounted
@@ -79,15 +82,15 @@ func fill(fd int, image []byte) error {
 func detached(image []byte) (int, error) {
 	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return -1, err
+		return -1, os.NewSyscallError("fsopen", err)
 	}
 	defer unix.Close(fs)
 	if err := unix.FsconfigCreate(fs); err != nil {
-		return -1, err
+		return -1, os.NewSyscallError("fsconfig", err)
 	}
 	mount, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	if err != nil {
-		return -1, err
+		return -1, os.NewSyscallError("fsmount", err)
 	}
 	defer unix.Close(mount)
 	const name = "memfd:" + imageName

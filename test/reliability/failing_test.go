@@ -174,6 +174,7 @@ func TestFailingCallsOfStart(t *testing.T) {
 	fine := append(slices.Clone(looks),
 		tolerated{"0:(openat|read) /proc/[0-9]+/stat", "", "a process that can't be looked at counts as there"},
 		tolerated{"0:readlinkat /proc/[0-9]+/exe", "", "what it executes that can't be told is asked at the gate"},
+		tolerated{"0:(openat|read) .*/(freezer\\.state|cgroup\\.events|cgroup\\.freeze)", "", "whether it is frozen is asked of the group anew"},
 	)
 	fail(t, "start", nil, nil, func() *worker { return newWorker(t, "/inside", "hang") }, func(w *worker) { w.c.Create() }, undo, fine)
 }
