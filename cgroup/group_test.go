@@ -207,10 +207,10 @@ func TestRefusedJoinOfSeveralIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A version 1 cpuset without processors can be entered by nobody, nor a version 2
-	// cgroup that gives a controller to its children.
+	// cgroup that gives its children a controller that knows no threads.
 	file, value, want := "/cpuset.cpus", "\n", syscall.ENOSPC
 	if cpuset.Version == 2 {
-		file, value, want = "/cgroup.subtree_control", "+cpuset", syscall.EBUSY
+		file, value, want = "/cgroup.subtree_control", "+memory", syscall.EBUSY
 	}
 	if err := os.WriteFile(second.Directory("cpuset")+file, []byte(value), 0); err != nil {
 		t.Fatal(err)

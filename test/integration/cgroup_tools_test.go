@@ -142,10 +142,10 @@ func TestCgroupClassifyIntoSeveral(t *testing.T) {
 	}
 	memberships := func(pid string) string { return readFile(t, "/proc/"+pid+"/cgroup") }
 	before := memberships(pids[0])
-	// Nobody may enter a cpuset of version 1 that is empty, nor a cgroup of version 2 that gives controllers to its children.
+	// Nobody may enter a cpuset of version 1 that is empty, nor a cgroup of version 2 that gives its children a controller that knows no threads.
 	file, value := "cpuset.cpus", "\n"
 	if harness.Controller(t, "cpuset").Unified {
-		file, value = "cgroup.subtree_control", "+cpuset"
+		file, value = "cgroup.subtree_control", "+memory"
 	}
 	must(t, os.WriteFile(filepath.Join(dirOf(t, "cpuset", refusing), file), []byte(value), 0))
 	tool(b, "classify", "-g", "*:"+home, "-g", "*:"+refusing, pids[0]).Fails(t, refusing)
