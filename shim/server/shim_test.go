@@ -303,17 +303,23 @@ func (n *node) args(id, dir string, rest ...string) []string {
 	return append([]string{"-namespace", namespace, "-address", filepath.Join(n.dir, "c.sock"), "-publish-binary", "containerd", "-id", id, "-bundle", dir}, rest...)
 }
 
-// tryStart has a shim started for a bundle, in the way of containerd 2.3.
-func (n *node) tryStart(id, dir string) (address string, err error) {
+// params is what containerd 2.3 gives a start on its standard input.
+func (n *node) params(id string) []byte {
 	n.t.Helper()
 	sockets := filepath.Join(n.dir, "s")
-	params, err := proto.Marshal(&bootstrapapi.BootstrapParams{
+	text, err := proto.Marshal(&bootstrapapi.BootstrapParams{
 		InstanceID: id, Namespace: namespace, ContainerdTtrpcAddress: n.ttrpcSocket(),
 		ContainerdGrpcAddress: filepath.Join(n.dir, "c.sock"), SocketDir: &sockets,
 		Extensions: []*bootstrapapi.Extension{{Value: n.options}},
 	})
 	n.must(err)
-	out, err := n.call(dir, params, n.args(id, dir, append(n.flags, "start")...)...)
+	return text
+}
+
+// tryStart has a shim started for a bundle, in the way of containerd 2.3.
+func (n *node) tryStart(id, dir string) (address string, err error) {
+	n.t.Helper()
+	out, err := n.call(dir, n.params(id), n.args(id, dir, append(n.flags, "start")...)...)
 	if err != nil {
 		return "", fmt.Errorf("start: %w", err)
 	}

@@ -96,7 +96,7 @@ func (n *node) dieAfter(step int) bool {
 	out, write, err := os.Pipe()
 	n.must(err)
 	defer out.Close()
-	in, err := os.Open(n.params(id))
+	in, err := os.Open(n.paramsFile(id))
 	n.must(err)
 	defer in.Close()
 	said, err := os.Create(filepath.Join(n.dir, "said"))
@@ -148,18 +148,11 @@ func (n *node) allGone(pids, after string) {
 	}
 }
 
-// params writes what containerd 2.3 gives a start on its standard input into a file.
-func (n *node) params(id string) string {
+// paramsFile is a file with what containerd 2.3 gives a start on its standard input.
+func (n *node) paramsFile(id string) string {
 	n.t.Helper()
-	sockets := filepath.Join(n.dir, "s")
-	text, err := proto.Marshal(&bootstrapapi.BootstrapParams{
-		InstanceID: id, Namespace: namespace, ContainerdTtrpcAddress: n.ttrpcSocket(),
-		ContainerdGrpcAddress: filepath.Join(n.dir, "c.sock"), SocketDir: &sockets,
-		Extensions: []*bootstrapapi.Extension{{Value: n.options}},
-	})
-	n.must(err)
 	path := filepath.Join(n.dir, "params")
-	n.must(os.WriteFile(path, text, 0o600))
+	n.must(os.WriteFile(path, n.params(id), 0o600))
 	return path
 }
 
