@@ -26,8 +26,7 @@ func (c *Container) atStandstill(g *cgroup.Group, h *host.Host, rules *device.Po
 		if s.Linux == nil || s.Linux.Resources == nil || len(s.Linux.Resources.Devices) == 0 {
 			return change() // systemd knows nothing of its devices
 		}
-		list := s.Linux.Resources.Devices
-		policy, err := device.Fold(append(list[:len(list):len(list)], device.Defaults()...))
+		policy, err := device.Fold(device.WithDefaults(s.Linux.Resources.Devices))
 		if err != nil {
 			return err
 		}

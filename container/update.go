@@ -69,7 +69,7 @@ func (c *Container) changeLimits(linux *specs.Linux, changes *specs.LinuxResourc
 	wanted.Memory = checkedMemory(linux.Resources, changes.Memory)
 	if len(wanted.Devices) > 0 {
 		// What every container must be able to use, as when it was made.
-		wanted.Devices = append(wanted.Devices[:len(wanted.Devices):len(wanted.Devices)], device.Defaults()...)
+		wanted.Devices = device.WithDefaults(wanted.Devices)
 	}
 	return c.withGroup(func(g *cgroup.Group) error {
 		report, err := c.setLimits(g, &wanted)

@@ -82,7 +82,7 @@ func (p *Plan) planDevices(rules []specs.LinuxDeviceCgroup, ordinaryUser bool) [
 	if len(rules) == 0 {
 		return nil
 	}
-	policy, err := device.Fold(append(rules[:len(rules):len(rules)], device.Defaults()...))
+	policy, err := device.Fold(device.WithDefaults(rules))
 	if ordinaryUser {
 		// Device filters take rights of the initial user namespace, and without them
 		// there is nothing to filter: another makes no device nodes, and those of the

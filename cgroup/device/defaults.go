@@ -1,6 +1,15 @@
 package device
 
-import "github.com/opencontainers/runtime-spec/specs-go"
+import (
+	"slices"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// WithDefaults gives the rules of a config with the Defaults behind them.
+func WithDefaults(rules []specs.LinuxDeviceCgroup) []specs.LinuxDeviceCgroup {
+	return append(slices.Clip(rules), Defaults()...)
+}
 
 // Defaults are the rules for what every container must be able to use, to be
 // put behind those of the config: the devices that the spec makes a runtime
