@@ -2,7 +2,6 @@ package node
 
 import (
 	"bufio"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-runtime/berth/cgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -67,20 +65,7 @@ func TestDriftOfCgroups(t *testing.T) {
 	if _, err := os.Stat("/run/systemd/system"); err == nil {
 		t.Skip("systemd owns the top of the hierarchy here")
 	}
-	host, err := cgroup.Detect()
-	if err != nil {
-		t.Skip(err)
-	}
-	top := fmt.Sprintf("/berth-node-drift-%d", os.Getpid())
-	g, err := host.Create(top)
-	if err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Purge(); err != nil {
-			t.Error(err)
-		}
-	})
+	host, top := topGroup(t, "drift")
 	state := t.TempDir()
 	said := filepath.Join(state, "said")
 	out, err := os.Create(said)

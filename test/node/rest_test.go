@@ -73,14 +73,14 @@ func rest(t testing.TB) *resting {
 	return r
 }
 
-// plainContainers makes cgroups with a process each, and gives the one above them.
-func plainContainers(t testing.TB) string {
+// topGroup makes a cgroup at the top, which is gone with all below it after the test.
+func topGroup(t testing.TB, name string) (*cgroup.Host, string) {
 	t.Helper()
 	host, err := cgroup.Detect()
 	if err != nil {
 		t.Skip(err)
 	}
-	top := fmt.Sprintf("/berth-node-rest-%d", os.Getpid())
+	top := fmt.Sprintf("/berth-node-%s-%d", name, os.Getpid())
 	g, err := host.Create(top)
 	if err != nil {
 		t.Skip(err)
@@ -90,6 +90,13 @@ func plainContainers(t testing.TB) string {
 			t.Error(err)
 		}
 	})
+	return host, top
+}
+
+// plainContainers makes cgroups with a process each, and gives the one above them.
+func plainContainers(t testing.TB) string {
+	t.Helper()
+	host, top := topGroup(t, "rest")
 	for i := range containers {
 		one, err := host.Create(fmt.Sprintf("%s/work/%d", top, i))
 		if err != nil {
