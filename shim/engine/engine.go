@@ -58,7 +58,9 @@ type Container interface {
 
 // Cgroup is a container's cgroup, which the shim reads without the engine's help.
 type Cgroup interface {
-	// Stats is a cgroup metrics message, with its type URL; see package wire.
+	// Stats is a cgroup metrics message, with its type URL; see package wire. After
+	// the cgroup has gone, and after Close, it is of the last reading; ErrNoStats
+	// says that there was none.
 	Stats() (typeURL string, message []byte, err error)
 	// OOMKills is how often the kernel has killed for want of memory there.
 	OOMKills() (uint64, error)

@@ -28,10 +28,16 @@ var controllers = []string{"cpu", "cpuacct", "memory", "pids", "blkio", "io", "h
 var host = sync.OnceValues(cgroup.Detect)
 
 // Group is a container's cgroup. It stays open, for it is read after its
-// processes have ended, until Close.
+// processes have ended, until Close; and what it said last is kept, for systemd
+// removes a unit's cgroup with the last process, before anybody can look at it.
 type Group struct {
 	host  *cgroup.Host
 	group *cgroup.Group
+
+	mu     sync.Mutex
+	last   *cgroup.Stats // the last whole reading
+	kills  uint64        // for want of memory, as far as is known
+	closed bool
 }
 
 // OfProcess gives the cgroup that a process is in.
@@ -46,39 +52,79 @@ func OfProcess(pid int) (*Group, error) {
 			here = append(here, name)
 		}
 	}
-	g, err := h.OfProcess(pid, cgroup.Only(here...))
+	group, err := h.OfProcess(pid, cgroup.Only(here...))
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup of process %d: %w", pid, err)
 	}
-	return &Group{h, g}, nil
+	g := &Group{host: h, group: group}
+	if strings.HasSuffix(g.directory(), ".scope") {
+		// The first reading may be the only one: a short container takes its unit with it.
+		g.last, _ = g.read()
+	}
+	return g, nil
 }
 
-// Close lets go of the cgroup.
-func (g *Group) Close() { g.group.Close() }
+// directory is the one whose files say most.
+func (g *Group) directory() string { return g.group.Directory("memory") }
 
-// Stats reads the counters into a message of the host's version.
-func (g *Group) Stats() (typeURL string, message []byte, err error) {
-	s, err := g.group.Stats(cgroup.CPU, cgroup.Memory, cgroup.IO, cgroup.Pids, cgroup.Hugetlb, cgroup.RDMA)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil, fmt.Errorf("%w: %w", engine.ErrNoStats, err)
+// Close lets go of the cgroup; Stats goes on telling what it said last.
+func (g *Group) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.closed = true
+		g.group.Close()
 	}
-	if err != nil {
+}
+
+// Stats reads the counters into a message of the host's version. Of a cgroup
+// that has gone they are the last that were read, with the kills known since.
+func (g *Group) Stats() (typeURL string, message []byte, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s, err := g.read()
+	switch {
+	case err == nil:
+		g.last = s
+	case !errors.Is(err, engine.ErrNoStats) || g.last == nil:
 		return "", nil, err
 	}
-	// Systemd removes a unit's cgroup as soon as it is empty, in the middle of the
-	// reading, too: what is missing then is not zero.
-	if dir := g.group.Directory("memory"); dir != "" && unix.Access(dir, unix.F_OK) == unix.ENOENT {
-		return "", nil, engine.ErrNoStats
+	if m := g.last.Memory; m != nil && m.Events != nil && m.Events.OOMKill != nil {
+		*m.Events.OOMKill = max(*m.Events.OOMKill, g.kills)
 	}
 	if g.host.Mode() == cgroup.Unified {
-		return wire.MetricsV2URL, wire.Marshal(v2(s)), nil
+		return wire.MetricsV2URL, wire.Marshal(v2(g.last)), nil
 	}
-	return wire.MetricsV1URL, wire.Marshal(v1(s)), nil
+	return wire.MetricsV1URL, wire.Marshal(v1(g.last)), nil
+}
+
+// read reads all counters, or says ErrNoStats where the cgroup has gone.
+func (g *Group) read() (*cgroup.Stats, error) {
+	if g.closed {
+		return nil, engine.ErrNoStats
+	}
+	s, err := g.group.Stats(cgroup.CPU, cgroup.Memory, cgroup.IO, cgroup.Pids, cgroup.Hugetlb, cgroup.RDMA)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", engine.ErrNoStats, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// It may have gone in the middle of the reading: what is missing then is not zero.
+	if dir := g.directory(); dir != "" && unix.Access(dir, unix.F_OK) == unix.ENOENT {
+		return nil, engine.ErrNoStats
+	}
+	return s, nil
 }
 
 // OOMKills reads the count of kills for want of memory. The kernel raises it
 // before it sends the signal, so whoever has seen the end finds it there.
 func (g *Group) OOMKills() (uint64, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return 0, engine.ErrNoStats
+	}
 	text, err := g.group.ReadFile("memory.events")
 	if errors.Is(err, os.ErrNotExist) {
 		text, err = g.group.ReadFile("memory.oom_control") // version 1, which counts since Linux 4.13
@@ -88,7 +134,9 @@ func (g *Group) OOMKills() (uint64, error) {
 	}
 	for line := range strings.Lines(text) {
 		if count, is := strings.CutPrefix(line, "oom_kill "); is {
-			return strconv.ParseUint(strings.TrimSpace(count), 10, 64)
+			kills, err := strconv.ParseUint(strings.TrimSpace(count), 10, 64)
+			g.kills = max(g.kills, kills)
+			return kills, err
 		}
 	}
 	return 0, fmt.Errorf("%w: this kernel does not count kills for want of memory", engine.ErrNoStats)
@@ -116,7 +164,12 @@ func (g *Group) WatchOOM(risen func(kills uint64)) (stop func(), err error) {
 	if _, err := w.Watch(g.group, cgroup.OOMKill); err != nil {
 		return nil, err
 	}
-	w.told[g.group] = risen
+	w.told[g.group] = func(kills uint64) {
+		g.mu.Lock()
+		g.kills = max(g.kills, kills)
+		g.mu.Unlock()
+		risen(kills)
+	}
 	return func() {
 		w.Lock()
 		defer w.Unlock()

@@ -41,7 +41,6 @@ type box struct {
 	mu      sync.Mutex // guards what follows
 	started time.Time
 	cgroup  engine.Cgroup // nil if it could not be opened, or is no more
-	stats   *wire.Any     // what it said last
 }
 
 // newBox finds out what sandbox is wanted, and writes what it lacks into its bundle.
@@ -203,7 +202,9 @@ func (b *box) takeDown(ctx context.Context) error {
 		return nil
 	}
 	b.mu.Lock()
-	b.readStats() // for whoever asks afterwards
+	if b.cgroup != nil {
+		b.cgroup.Stats() // for whoever asks afterwards
+	}
 	b.mu.Unlock()
 	release := b.tasks.Reaper.Hold() // hooks
 	err := b.handle.Kill(ctx, unix.SIGKILL, true)
@@ -222,20 +223,7 @@ func (b *box) takeDown(ctx context.Context) error {
 	defer b.mu.Unlock()
 	if b.cgroup != nil {
 		b.cgroup.Close()
-		b.cgroup = nil
 	}
 	b.down = true
 	return nil
-}
-
-// readStats reads the cgroup and keeps what it says. The lock must be held.
-func (b *box) readStats() error {
-	if b.cgroup == nil {
-		return engine.ErrNoStats
-	}
-	kind, message, err := b.cgroup.Stats()
-	if err == nil {
-		b.stats = &wire.Any{TypeURL: kind, Value: message}
-	}
-	return err
 }

@@ -203,11 +203,18 @@ func (s *Service) metrics(_ context.Context, r *wire.SandboxMetricsRequest) (wir
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.readStats(); err != nil && !errors.Is(err, engine.ErrNoStats) {
-		return nil, err
+	err = engine.ErrNoStats
+	var kind string
+	var message []byte
+	if b.cgroup != nil {
+		kind, message, err = b.cgroup.Stats()
 	}
-	if b.stats == nil {
+	if errors.Is(err, engine.ErrNoStats) {
 		return nil, task.Failf(ttrpc.NotFound, "sandbox %q has no cgroup", b.id)
 	}
-	return &wire.SandboxMetricsResponse{Metrics: &wire.Metric{Timestamp: wire.Time(time.Now()), ID: b.id, Data: b.stats}}, nil
+	if err != nil {
+		return nil, err
+	}
+	data := &wire.Any{TypeURL: kind, Value: message}
+	return &wire.SandboxMetricsResponse{Metrics: &wire.Metric{Timestamp: wire.Time(time.Now()), ID: b.id, Data: data}}, nil
 }

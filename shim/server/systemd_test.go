@@ -7,10 +7,13 @@ import (
 	"testing"
 
 	runcoptions "github.com/containerd/containerd/api/types/runc/options"
+	"golang.org/x/sys/unix"
 )
 
 // With SystemdCgroup the container is a unit of systemd's, also for Update and
 // Stats, and what it died of is known when its cgroup has gone with the unit.
+// The init outlives the kill until it is told of: systemd removes the cgroup as
+// soon as it is empty, and may be faster than whoever wants to read it.
 func TestSystemdCgroup(t *testing.T) {
 	n := newNode(t)
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
@@ -18,7 +21,7 @@ func TestSystemdCgroup(t *testing.T) {
 	}
 	n.options = n.any("containerd.runc.v1.Options", &runcoptions.Options{Root: n.dir + "/engine", SystemdCgroup: true})
 	name := strings.TrimPrefix(n.cgroup, "/")
-	spec := n.limited("c", "sh", "-c", strings.Join(greedy, " ")+"; exit $?")
+	spec := n.limited("c", "sh", "-c", "trap 'exit 137' TERM; "+strings.Join(greedy, " ")+"; while :; do sleep 0.01; done")
 	spec.Linux.CgroupsPath = "system.slice:" + name + ":c"
 	b := n.define("c", spec)
 	n.must(b.create())
@@ -28,6 +31,8 @@ func TestSystemdCgroup(t *testing.T) {
 		t.Errorf("cgroups: %s", text)
 	}
 	n.must(b.begin(""))
+	n.wantEvents("c", "create", "start", "oom")
+	n.must(b.kill(uint32(unix.SIGTERM)))
 	if got := b.wait(""); got != 137 {
 		t.Errorf("status %d", got)
 	}

@@ -45,8 +45,6 @@ type container struct {
 	cgroup   engine.Cgroup // nil if it could not be opened
 	stopOOM  func()
 	oomKills uint64 // that TaskOOM has told of
-	lastType string // what the cgroup said last
-	lastStat []byte
 }
 
 // state is where a process is in its life.
@@ -161,6 +159,13 @@ func (c *container) initEnded() {
 	c.mu.Lock()
 	handle, paused, exit := c.handle, c.paused || c.pausing, c.init.exit
 	c.mu.Unlock()
+	// Systemd is about to remove the cgroup of a unit that has ended: what it died
+	// of is read first, for that is asked of us; the other counters may be as of an
+	// earlier reading.
+	c.tellOOM()
+	if exit.Status == killed {
+		c.readStats()
+	}
 	if handle != nil {
 		if c.config.SharedPid {
 			// Nothing else ends the rest of the container.
@@ -170,13 +175,7 @@ func (c *container) initEnded() {
 			// The rest has been sent its SIGKILL, and is frozen.
 			handle.Resume(ctx)
 		}
-		if exit.Status == killed {
-			// Whether it was for want of memory is asked after the exit, and the cgroup
-			// may be gone by then, with a unit of systemd's.
-			c.readStats()
-		}
 	}
-	c.tellOOM()
 	if err := bundle.SaveEnd(c.bundle, bundle.End{Pid: exit.Pid, Status: exit.Status, At: exit.At}); err != nil {
 		c.service.Log("note the exit of " + c.id + ": " + err.Error())
 	}

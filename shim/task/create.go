@@ -185,7 +185,7 @@ func (c *container) watch(pid int) {
 		defer c.mu.Unlock()
 		if c.init.state != stopped {
 			c.oomRisen(kills)
-			c.keepStats() // as long as there is a cgroup to read
+			group.Stats() // as long as there is a cgroup to read
 		}
 	})
 	if err != nil {
@@ -201,6 +201,5 @@ func (c *container) leaveCgroup() {
 	}
 	if c.cgroup != nil {
 		c.cgroup.Close()
-		c.cgroup = nil
 	}
 }

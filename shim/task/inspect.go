@@ -122,34 +122,23 @@ func (s *Service) stats(_ context.Context, r *wire.StatsRequest) (wire.Message, 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.readStats(); err != nil && !errors.Is(err, engine.ErrNoStats) {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lastType == "" {
+	kind, message, err := c.readStats()
+	if errors.Is(err, engine.ErrNoStats) {
 		return nil, Failf(ttrpc.NotFound, "container %q has no cgroup", c.id)
 	}
-	return &wire.StatsResponse{Stats: &wire.Any{TypeURL: c.lastType, Value: c.lastStat}}, nil
+	if err != nil {
+		return nil, err
+	}
+	return &wire.StatsResponse{Stats: &wire.Any{TypeURL: kind, Value: message}}, nil
 }
 
-// readStats reads the cgroup and keeps what it says: it is asked for after the
-// cgroup has gone, too. Reading takes the lock, so that Delete cannot close what
-// is being read.
-func (c *container) readStats() error {
+// readStats reads the cgroup, which keeps what it says.
+func (c *container) readStats() (typeURL string, message []byte, err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.keepStats()
-}
-
-// keepStats is readStats with the lock held.
-func (c *container) keepStats() error {
-	if c.cgroup == nil {
-		return engine.ErrNoStats
+	group := c.cgroup
+	c.mu.Unlock()
+	if group == nil {
+		return "", nil, engine.ErrNoStats
 	}
-	kind, message, err := c.cgroup.Stats()
-	if err == nil {
-		c.lastType, c.lastStat = kind, message
-	}
-	return err
+	return group.Stats()
 }
