@@ -12,8 +12,8 @@ import (
 
 // With SystemdCgroup the container is a unit of systemd's, also for Update and
 // Stats, and what it died of is known when its cgroup has gone with the unit.
-// The init outlives the kill until it is told of: systemd removes the cgroup as
-// soon as it is empty, and may be faster than whoever wants to read it.
+// The init outlives the process that is killed: systemd removes the cgroup as soon
+// as it is empty, and may be faster than whoever wants to read it.
 func TestSystemdCgroup(t *testing.T) {
 	n := newNode(t)
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
@@ -21,7 +21,7 @@ func TestSystemdCgroup(t *testing.T) {
 	}
 	n.options = n.any("containerd.runc.v1.Options", &runcoptions.Options{Root: n.dir + "/engine", SystemdCgroup: true})
 	name := strings.TrimPrefix(n.cgroup, "/")
-	spec := n.limited("c", "sh", "-c", "trap 'exit 137' TERM; "+strings.Join(greedy, " ")+"; while :; do sleep 0.01; done")
+	spec := n.limited("c", "sleep", "1000")
 	spec.Linux.CgroupsPath = "system.slice:" + name + ":c"
 	b := n.define("c", spec)
 	n.must(b.create())
@@ -31,16 +31,24 @@ func TestSystemdCgroup(t *testing.T) {
 		t.Errorf("cgroups: %s", text)
 	}
 	n.must(b.begin(""))
-	n.wantEvents("c", "create", "start", "oom")
-	n.must(b.kill(uint32(unix.SIGTERM)))
+	n.must(b.addExec("e", greedy...))
+	n.must(b.begin("e"))
+	if got := b.wait("e"); got != 137 {
+		t.Errorf("the exec ended with %d", got)
+	}
+	n.must(b.kill(uint32(unix.SIGKILL)))
 	if got := b.wait(""); got != 137 {
 		t.Errorf("status %d", got)
 	}
+	n.eventually("the end of the unit", func() bool {
+		_, err := os.Stat("/sys/fs/cgroup/system.slice/" + name + "-c.scope")
+		return err != nil
+	})
 	if got := b.oomKills(); got != 1 {
 		t.Errorf("%d kills in the counters", got)
 	}
 	n.must(b.delete(""))
-	n.wantEvents("c", "create", "start", "oom", "exit c 137", "delete")
+	n.wantEvents("c", "create", "start", "exec-added", "exec-started", "oom", "exit e 137", "exit c 137", "delete")
 	// A killed shim's unit goes, too.
 	d := b.join("d", n.spec("d", "sleep", "1000"))
 	text, err = os.ReadFile(d.dir + "/config.json")

@@ -44,7 +44,8 @@ type container struct {
 
 	cgroup   engine.Cgroup // nil if it could not be opened
 	stopOOM  func()
-	oomKills uint64 // that TaskOOM has told of
+	oomKills uint64 // for want of memory, as far as is known
+	oomTold  uint64 // that TaskOOM has told of
 }
 
 // state is where a process is in its life.
@@ -199,19 +200,41 @@ func (c *container) tellOOM() {
 	}
 }
 
-// oomRisen publishes a rise in the count of kills, once. The lock must be held.
+// oomRisen notes the count of kills and publishes its rise, once; while a process
+// is starting that waits for its start to be told of, for the kill may be its end.
+// The lock must be held.
 func (c *container) oomRisen(kills uint64) {
-	if kills > c.oomKills {
-		c.oomKills = kills
+	c.oomKills = max(c.oomKills, kills)
+	if !c.anyStarting() {
+		c.publishOOM()
+	}
+}
+
+func (c *container) publishOOM() {
+	if c.oomKills > c.oomTold {
+		c.oomTold = c.oomKills
 		c.service.Publish(&wire.TaskOOM{ContainerID: c.id})
 	}
+}
+
+func (c *container) anyStarting() bool {
+	for _, p := range c.execs {
+		if p.state == starting {
+			return true
+		}
+	}
+	return c.init.state == starting
 }
 
 // settle publishes the exit of a process, once it may be: not while it is still
 // starting, for the start comes first, and for the init not while an exec's exit
 // is still to come. The container's lock must be held.
 func (c *container) settle(p *process) {
-	if !p.ended || !p.settled || p.state == starting || p.state == stopped {
+	if p.state == starting || p.state == stopped {
+		return
+	}
+	c.publishOOM()
+	if !p.ended || !p.settled {
 		return
 	}
 	if p.execID == "" && (c.checkpointing || c.liveExecs() > 0) {
