@@ -19,10 +19,10 @@ run: build ## run a command in a container, made from nothing but this machine
 	@scripts/first-run
 
 .PHONY: test
-test: ## install what the tests need (saying so) and run them all
+test: ## install what the tests need (saying so) and run them all (TESTS="-short ./plan" for some)
 	@scripts/install-for tests
 	@test/containerd2/build > /dev/null || echo "containerd 2 can't be built here; what needs it is skipped"
-	scripts/test
+	scripts/test $(TESTS)
 
 .PHONY: test-vm
 test-vm: ## run what needs systemd or cgroup v2 in a guest with both, as root and as an ordinary user
@@ -31,6 +31,10 @@ test-vm: ## run what needs systemd or cgroup v2 in a guest with both, as root an
 .PHONY: test-vm-all
 test-vm-all: ## the same in every guest: v2 with old and new systemd, hybrid and legacy
 	test/guests/test --quick --all
+
+.PHONY: test-fresh
+test-fresh: ## follow the README and the tutorial in a fresh Debian that has nothing but Go and the repository
+	test/guests/fresh
 
 .PHONY: test-containerd
 test-containerd: ## run the shim's tests under other releases of containerd, built from their source (VERSIONS="v1.7.35 v2.3.7")

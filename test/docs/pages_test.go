@@ -1,12 +1,9 @@
 package docs
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +19,7 @@ func page(t *testing.T, name, dir string, env ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := parse(string(text))
+	blocks := Parse(string(text))
 	if len(blocks) == 0 {
 		t.Fatalf("%s has no commands", name)
 	}
@@ -30,39 +27,14 @@ func page(t *testing.T, name, dir string, env ...string) {
 		dir = t.TempDir()
 	}
 	for _, b := range blocks {
-		out, err := run(dir, b.Script, env)
-		if err != nil {
+		if out, err := b.Run(dir, env, limit); err != nil {
 			t.Fatalf("%s:%d: %v\n%s", name, b.Line, err, out)
-		}
-		if err := b.missing(out); err != nil {
-			t.Fatalf("%s:%d: %v", name, b.Line, err)
 		}
 	}
 }
 
-// run gives a script to bash. What it leaves running in the background may hold on
-// to the output, so that is a file.
-func run(dir, script string, env []string) (string, error) {
-	out, err := os.CreateTemp("", "berth-docs-")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(out.Name())
-	defer out.Close()
-	limit, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(limit, "bash", "-euo", "pipefail", "-c", script)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
-	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	failed := cmd.Run()
-	text, err := os.ReadFile(out.Name())
-	if err != nil {
-		return "", err
-	}
-	return string(bytes.ToValidUTF8(text, []byte("?"))), failed
-}
+// limit is what one block may take, on a machine with much else to do.
+const limit = 5 * time.Minute
 
 // commands is a folder with berth under a name, for PATH, that keeps to the test's
 // own state.

@@ -11,9 +11,23 @@ die() { echo "${0##*/}: $*" >&2; exit 125; }
 cannot=77
 cannot() { echo "SKIP: ${0##*/}: $*" >&2; exit $cannot; }
 say() { echo "${0##*/}: $*" >&2; }
-image_of() { # kernel|SUITE: its folder; named by what it is made from, so that a change makes a new one
+own_apt() { # SUITE: from here on apt-get has lists and archives of its own in $work, so that this machine's are left as they are
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $BERTH_MIRROR $1 main" > "$work/sources"
+	cat > "$work/apt.conf" <<-CONF
+		Dir::Etc::SourceList "$work/sources"; Dir::Etc::SourceParts "/dev/null"; Dir::Etc::PreferencesParts "/dev/null";
+		Dir::State::Lists "$work/lists"; Dir::Cache "$work"; Acquire::Languages "none"; APT::Sandbox::User "root";
+	CONF
+	[[ ! -e $work/status ]] || echo "Dir::State::Status \"$work/status\";" >> "$work/apt.conf"
+	export APT_CONFIG=$work/apt.conf
+	apt-get -qq update || exit $cannot
+}
+image_of() { # kernel|mirror|SUITE: its folder; named by what it is made from, so that a change makes a new one
 	local inputs
-	[[ $1 == kernel ]] && inputs="make-kernel uml.config" || inputs="make-image guest/agent guest/agent.service"
+	case $1 in
+	kernel) inputs="make-kernel uml.config" ;;
+	mirror) inputs="make-mirror ../../scripts/install-for" ;;
+	*) inputs="make-image guest/agent guest/agent.service" ;;
+	esac
 	# shellcheck disable=SC2086
 	echo "$images/$1-$(cd "$here" && cat $inputs | sha256sum | cut -c1-16)"
 }
