@@ -29,8 +29,13 @@ test-vm: ## run what needs systemd or cgroup v2 in a guest with both, as root an
 	test/guests/test --quick --timeout 1200
 
 .PHONY: test-vm-all
-test-vm-all: ## the same in every guest: v2 with old and new systemd, hybrid and legacy
+test-vm-all: ## the same in every guest: v2 with old and new systemd, hybrid and legacy; and test-packages
 	test/guests/test --quick --all
+	$(MAKE) test-packages
+
+.PHONY: test-packages
+test-packages: ## install the .deb in a guest, use it, and purge it
+	test/guests/test -v --as root -- './test/packages InGuest$$'
 
 .PHONY: test-fresh
 test-fresh: ## follow the README and the tutorial in a fresh Debian that has nothing but Go and the repository

@@ -1,12 +1,13 @@
 # What logs of the runner in test come to: for each log its counts, what failed, and what was
-# skipped for which reason. A test's last message before "--- SKIP" is its reason; go test -v
+# skipped for which reason; at the end, for all logs, their sum. A test's last message before "--- SKIP" is its reason; go test -v
 # says (a test that runs others indents it) at "=== RUN", "=== NAME" and "=== CONT" whose messages follow.
 FNR == 1 {
 	if (NR > 1) report()
 	file = FILENAME; sub(/.*\//, "", file)
 	passed = failed = skipped = 0; split("", why); split("", count); split("", which); failures = ""
 }
-/^### FAIL/ { failures = failures "  FAIL package " $3 "\n" }
+/^### FAIL/ { failures = failures "  FAIL " substr($0, 10) "\n" }
+/^exec: (ended after|the guest is gone)/ { failures = failures "  FAIL " $0 "\n" }
 /^(panic|fatal error): / { failures = failures "  " $0 " (in or beside " current ")\n" }
 /^ *=== (RUN|NAME|CONT) / { current = $3; next }
 /^ *--- PASS: / { passed++ }
@@ -21,5 +22,9 @@ FNR == 1 {
 function report(    reason) {
 	printf "%s: %d passed, %d failed, %d skipped\n%s", file, passed, failed, skipped, failures
 	for (reason in count) printf "  skipped %d: %s (%s)\n", count[reason], reason, which[reason]
+	logs++; all_passed += passed; all_failed += failed; all_skipped += skipped
 }
-END { if (NR) report() }
+END {
+	if (NR) report()
+	if (logs > 1) printf "in all %d: %d passed, %d failed, %d skipped\n", logs, all_passed, all_failed, all_skipped
+}

@@ -28,7 +28,10 @@ func TestPurgedPackageLeavesNothing(t *testing.T) {
 		t.Fatalf("%q, %v", debs, err)
 	}
 	dir := t.TempDir()
-	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "bash", "-euo", "pipefail", "-c", script, "install", dir, debs[0])
+	if err := os.WriteFile(filepath.Join(dir, "use"), []byte(use), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "bash", "-euo", "pipefail", "-c", overRoot, "install", dir, debs[0])
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	text := string(out)
@@ -85,8 +88,8 @@ func ofDpkg(name string) bool {
 	return false
 }
 
-// script installs the package $2 in a root of its own below the folder $1, runs a container of it, and purges it.
-const script = `
+// overRoot gives what use is called with, below the folder $1, a root of its own.
+const overRoot = `
 dir=$1 deb=$2
 mkdir "$dir/memory" "$dir/root" "$dir/changes"
 mount -t tmpfs -o mode=755 tmpfs "$dir/memory"
@@ -96,11 +99,17 @@ for at in /proc /sys /dev; do mount --rbind $at "$dir/root$at"; done
 mount -t tmpfs tmpfs "$dir/root/run"
 mount -t tmpfs tmpfs "$dir/root/tmp"
 cp "$deb" "$dir/root/tmp/berth.deb"
-cat > "$dir/root/tmp/inside" <<'END'
+cp "$dir/use" "$dir/root/tmp/use"
+# In mounts of its own again, so that this shell keeps the root that it has.
+unshare --mount --propagation private bash -euc 'cd "$1/root" && pivot_root . mnt && exec chroot . bash -euc "umount -l /mnt; exec bash /tmp/use /tmp/berth.deb"' inside "$dir"
+cp -a "$dir/memory/upper/." "$dir/changes"
+`
+
+// use installs the package $1, runs a container of it, and purges it.
+const use = `
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
-umount -l /mnt
-dpkg -i /tmp/berth.deb
+dpkg -i "$1"
 test -x /usr/bin/berth -a -e /usr/share/man/man1/berth.1.gz
 mkdir -p /tmp/bundle/rootfs/bin
 cp "$(command -v busybox)" /tmp/bundle/rootfs/bin/busybox
@@ -109,13 +118,18 @@ cd /tmp/bundle
 berth spec
 sed -i 's/"terminal": true/"terminal": false/; s/"sh"/"echo", "hello from the package"/' config.json
 berth run "package-test-$$"
+berth box -- true
 berth list -q | sed 's/^/left: /'
 cd /
+rm -r /tmp/bundle
+if [[ -d /run/systemd/system ]]; then
+	mkdir /etc/berth-node
+	cp /usr/share/doc/berth/node/node.yaml /etc/berth-node/
+	systemctl enable --now berth-node
+	berth-node status > /dev/null
+	rm -r /etc/berth-node # which is the administrator's
+fi
 dpkg --purge berth
 find /run -name '*berth*' | sed 's/^/left: /'
 find /sys/fs/cgroup -name "*package-test-$$*" | sed 's/^/left: /'
-END
-# In mounts of its own again, so that this shell keeps the root that it has.
-unshare --mount --propagation private bash -euc 'cd "$1/root" && pivot_root . mnt && exec chroot . bash /tmp/inside' inside "$dir"
-cp -a "$dir/memory/upper/." "$dir/changes"
 `
