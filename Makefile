@@ -22,7 +22,7 @@ run: build ## run a command in a container, made from nothing but this machine
 test: ## install what the tests need (saying so) and run them all (TESTS="-short ./plan" for some)
 	@scripts/install-for tests
 	@test/containerd2/build > /dev/null || echo "containerd 2 can't be built here; what needs it is skipped"
-	scripts/test $(TESTS)
+	scripts/test $$TESTS
 
 .PHONY: test-vm
 test-vm: ## run what needs systemd or cgroup v2 in a guest with both, as root and as an ordinary user
