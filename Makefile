@@ -21,6 +21,7 @@ run: build ## run a command in a container, made from nothing but this machine
 .PHONY: test
 test: ## install what the tests need (saying so) and run them all (TESTS="-short ./plan" for some)
 	@scripts/install-for tests
+	@scripts/fetch-criu
 	@test/containerd2/build > /dev/null || echo "containerd 2 can't be built here; what needs it is skipped"
 	scripts/test $$TESTS
 
@@ -79,6 +80,7 @@ stress: ## start 500 containers at once, use and remove them, and print the numb
 .PHONY: reliability
 reliability: ## run the tests of faults, attacks and load, and make docs/reliability.md of what they report
 	@scripts/install-for tests
+	@scripts/fetch-criu
 	scripts/reliability
 
 .PHONY: sbom

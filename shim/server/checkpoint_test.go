@@ -3,42 +3,23 @@ package server_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	runcoptions "github.com/containerd/containerd/api/types/runc/options"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
+
+	"github.com/berth-runtime/berth/test/harness"
 )
 
-// needCriu gives the shim a criu that works, or skips. BERTH_CRIU names another
-// one than that of PATH.
+// needCriu gives the shim a criu that works, or skips.
 func (n *node) needCriu() {
 	n.t.Helper()
-	criu := os.Getenv("BERTH_CRIU")
-	if criu == "" {
-		var err error
-		if criu, err = exec.LookPath("criu"); err != nil {
-			n.t.Skip("criu is not installed")
-		}
-	}
-	defer children.Hold()() // these are waited for here
-	process := exec.Command("sleep", "100")
-	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	n.must(process.Start())
-	defer func() {
-		process.Process.Kill()
-		process.Wait()
-	}()
-	out, err := exec.Command(criu, "dump", "-t", strconv.Itoa(process.Process.Pid), "-D", n.t.TempDir()).CombinedOutput()
-	if err != nil {
-		n.t.Skipf("criu does not work on this kernel: %v: %s", err, strings.TrimSpace(string(out)))
-	}
+	defer children.Hold()() // what it is tried on is waited for there
+	criu := harness.NeedCriu(n.t)
 	bin := filepath.Join(n.dir, "bin")
 	n.must(os.Mkdir(bin, 0o700))
 	n.must(os.Symlink(criu, filepath.Join(bin, "criu")))

@@ -37,6 +37,7 @@ import (
 	"github.com/berth-runtime/berth/shim/reaper"
 	ours "github.com/berth-runtime/berth/shim/ttrpc"
 	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/test/harness"
 )
 
 const namespace = "berth-test"
@@ -67,6 +68,7 @@ var buildShim = sync.OnceValues(func() (string, error) {
 var children *reaper.Reaper
 
 func TestMain(m *testing.M) {
+	harness.OwnMounts()
 	var err error
 	if children, err = reaper.Start(); err != nil {
 		panic(err)

@@ -1,55 +1,123 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
-// NeedCriu skips the test where criu can't write anything down, and returns the global flags that have the engine use
-// the one that can. BERTH_CRIU names another than that of PATH.
-func NeedCriu(t testing.TB) (flags []string) {
+// NeedCriu skips the test where no criu can write anything down, and returns the path of the one that can. As long as the test runs,
+// that one also finds a limit that it can keep to.
+func NeedCriu(t testing.TB) (path string) {
 	t.Helper()
-	criu := os.Getenv("BERTH_CRIU")
-	if criu == "" {
-		criu = NeedTool(t, "criu", "criu")
-	} else {
-		flags = []string{"--criu", criu}
-	}
 	if os.Geteuid() != 0 {
 		Skip(t, "needs root")
 	}
-	if err := tryCriu(t, criu); err != nil {
-		Skip(t, "needs a criu that works on this kernel: %v", err)
+	path, err := workingCriu()
+	if err != nil {
+		Skip(t, "needs a criu that works on this kernel (scripts/fetch-criu gets one): %v", err)
 	}
-	return flags
+	limitCriu(t)
+	return path
 }
 
+// workingCriu looks at the one that BERTH_CRIU names, the one of PATH, and the one that scripts/fetch-criu got.
+var workingCriu = sync.OnceValues(func() (string, error) {
+	if named := os.Getenv("BERTH_CRIU"); named != "" {
+		return named, tryCriu(named)
+	}
+	inPath, err := exec.LookPath("criu")
+	if err == nil {
+		err = tryCriu(inPath)
+	}
+	if err == nil {
+		return inPath, nil
+	}
+	cache, noCache := os.UserCacheDir()
+	fetched := filepath.Join(cache, "berth-criu", "criu")
+	if noCache != nil || errors.Is(unix.Access(fetched, unix.X_OK), unix.ENOENT) {
+		return "", err
+	}
+	return fetched, tryCriu(fetched)
+})
+
 // tryCriu lets criu write a process down that has nothing to do with the engine.
-func tryCriu(t testing.TB, criu string) error {
-	t.Helper()
+func tryCriu(criu string) error {
 	process := exec.Command("sleep", "100")
 	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := process.Start(); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer func() {
 		process.Process.Kill()
 		process.Wait()
 	}()
-	out, err := exec.Command(criu, "dump", "-t", strconv.Itoa(process.Process.Pid), "-D", t.TempDir()).CombinedOutput()
+	images, err := os.MkdirTemp("", "berth-criu-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(images)
+	out, err := exec.Command(criu, "dump", "-t", strconv.Itoa(process.Process.Pid), "-D", images).CombinedOutput()
 	if err == nil {
 		return nil
 	}
-	// The first error is the reason, the others follow from it.
+	// The first error is the reason, the others follow from it. That of the limit is none: see limitCriu.
 	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "Error (") {
-			return fmt.Errorf("criu dump: %s", strings.TrimSpace(line))
+		if strings.Contains(line, "Error (") && !strings.Contains(line, "RLIMIT_NOFILE") {
+			return fmt.Errorf("%s dump: %s", criu, strings.TrimSpace(line))
 		}
 	}
-	return fmt.Errorf("criu dump: %w", err)
+	return fmt.Errorf("%s dump: %w", criu, err)
+}
+
+// limitCriu lets criu restore where root may not raise its limits, as in some virtual machines and containers. It sets its limit of
+// descriptors to fs.nr_open, does without where it can't, and then fails to put descriptors at the end of what it has not got. So it
+// reads what it may have instead; only until the test ends, since below a /proc that something is mounted on, the kernel allows no
+// user namespace a new one.
+func limitCriu(t testing.TB) {
+	t.Helper()
+	const file = "/proc/sys/fs/nr_open"
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
+		t.Fatal(err)
+	}
+	most, err := readUint(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now.Max >= most || HasCapability(t, unix.CAP_SYS_RESOURCE) {
+		return
+	}
+	if os.Getenv(ownMounts) == "" {
+		Skip(t, "needs the capability CAP_SYS_RESOURCE, or a mount namespace of the tests' own: criu can't raise its limit of descriptors to %d", most)
+	}
+	instead := filepath.Join(t.TempDir(), "nr_open")
+	if err := os.WriteFile(instead, []byte(strconv.FormatUint(now.Max, 10)+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(instead, file, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(&os.PathError{Op: "mount on", Path: file, Err: err})
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(file, unix.MNT_DETACH); err != nil {
+			t.Error(&os.PathError{Op: "unmount", Path: file, Err: err})
+		}
+	})
+}
+
+func readUint(file string) (uint64, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 }

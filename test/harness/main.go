@@ -3,6 +3,7 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -20,10 +21,27 @@ var session string
 
 // Main runs the tests of a package; it does not return.
 func Main(m *testing.M) {
-	if os.Geteuid() == 0 && os.Getenv(ownMounts) == "" {
+	OwnMounts()
+	os.Exit(run(m))
+}
+
+// OwnMounts runs the test program of root in a mount namespace of its own: it returns in there only. For a
+// TestMain that does not call Main.
+func OwnMounts() {
+	if os.Geteuid() != 0 {
+		return
+	}
+	if os.Getenv(ownMounts) == "" {
 		os.Exit(againInOwnMounts())
 	}
-	os.Exit(run(m))
+	// First private, to be parted from the host's mounts; then shared, since that is what a host
+	// with systemd looks like: an engine that lets a container's mounts propagate is caught by it.
+	for _, propagation := range []uintptr{unix.MS_PRIVATE, unix.MS_SHARED} {
+		if err := unix.Mount("", "/", "", unix.MS_REC|propagation, ""); err != nil {
+			fmt.Fprintln(os.Stderr, "change the propagation of /:", err)
+			os.Exit(1)
+		}
+	}
 }
 
 // againInOwnMounts runs this program once more in a new mount namespace. That has to happen in clone: a Go
@@ -61,14 +79,9 @@ func run(m *testing.M) int {
 }
 
 func prepare() (err error) {
-	if os.Getenv(ownMounts) != "" {
-		// First private, to be parted from the host's mounts; then shared, since that is what a host
-		// with systemd looks like: an engine that lets a container's mounts propagate is caught by it.
-		for _, propagation := range []uintptr{unix.MS_PRIVATE, unix.MS_SHARED} {
-			if err := unix.Mount("", "/", "", unix.MS_REC|propagation, ""); err != nil {
-				return fmt.Errorf("change the propagation of /: %w", err)
-			}
-		}
+	// What the shell of whoever runs the tests has open is nobody's here: criu would find it in the processes that it is tried on.
+	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+		return os.NewSyscallError("close_range", err) // before Linux 5.11 it can't mark them
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become a subreaper: %w", err)

@@ -45,14 +45,20 @@ func NeedNamespace(t testing.TB, kind string) {
 // NeedCapability skips the test where root itself lacks a capability, as it does in some virtual machines and containers.
 func NeedCapability(t testing.TB, number int, name string) {
 	t.Helper()
+	if !HasCapability(t, number) {
+		Skip(t, "needs the capability %s", name)
+	}
+}
+
+// HasCapability says whether this process has a capability in effect.
+func HasCapability(t testing.TB, number int) bool {
+	t.Helper()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {
 		t.Fatal(os.NewSyscallError("capget", err))
 	}
-	if data[number/32].Effective&(1<<(number%32)) == 0 {
-		Skip(t, "needs the capability %s", name)
-	}
+	return data[number/32].Effective&(1<<(number%32)) != 0
 }
 
 // NeedV2 skips the test where the host has no cgroup v2 hierarchy, not even a hybrid host's, and returns its folder.

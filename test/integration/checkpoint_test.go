@@ -75,7 +75,7 @@ func restore(c *harness.Container, flags ...string) harness.Result {
 func TestCheckpointAndRestore(t *testing.T) {
 	criu := harness.NeedCriu(t)
 	b := harness.New(t)
-	b.Globals = append(b.Globals, criu...)
+	b.Globals = append(b.Globals, "--criu", criu)
 	c := counter(b)
 	hooked := b.Path("hooked")
 	b.WriteFile("source", "from the host\n", 0o644)
@@ -139,7 +139,7 @@ func TestCheckpointAndRestore(t *testing.T) {
 func TestRestoreWithTerminal(t *testing.T) {
 	criu := harness.NeedCriu(t)
 	b := harness.New(t)
-	b.Globals = append(b.Globals, criu...)
+	b.Globals = append(b.Globals, "--criu", criu)
 	c := b.Container("/bin/sh", "-c", "n=0; while read word; do n=$((n+1)); echo $word-$n; done")
 	c.Spec.Process.Terminal = true
 	s := b.FDSocket("console.sock")
@@ -161,7 +161,7 @@ func TestRestoreWithTerminal(t *testing.T) {
 func TestRestoreInTheForeground(t *testing.T) {
 	criu := harness.NeedCriu(t)
 	b := harness.New(t)
-	b.Globals = append(b.Globals, criu...)
+	b.Globals = append(b.Globals, "--criu", criu)
 	c := counter(b)
 	p := newPipes(t)
 	p.give(c)
@@ -182,7 +182,7 @@ func TestRestoreInTheForeground(t *testing.T) {
 func TestPreDump(t *testing.T) {
 	criu := harness.NeedCriu(t)
 	b := harness.New(t)
-	b.Globals = append(b.Globals, criu...)
+	b.Globals = append(b.Globals, "--criu", criu)
 	c := counter(b)
 	p := newPipes(t)
 	p.give(c)
@@ -235,7 +235,7 @@ func TestRestoreIntoAnotherCgroup(t *testing.T) {
 	criu := harness.NeedCriu(t)
 	b := harness.New(t)
 	harness.Controller(t, "pids")
-	b.Globals = append(b.Globals, criu...)
+	b.Globals = append(b.Globals, "--criu", criu)
 	c := counter(b)
 	c.Spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: ptr(int64(50))}
 	first := newPipes(t)
@@ -266,7 +266,7 @@ func TestRestoreIntoAnotherCgroup(t *testing.T) {
 // A container comes back as a unit, with the limits that its config has now.
 func TestRestoreAsUnit(t *testing.T) {
 	b := harness.New(t)
-	b.Globals = append(append(b.Globals, harness.NeedCriu(t)...), "--systemd-cgroup")
+	b.Globals = append(b.Globals, "--criu", harness.NeedCriu(t), "--systemd-cgroup")
 	c := counter(b)
 	show := func(unit, name string) string { return property(t, unit, name) }
 	if _, err := os.Stat("/run/systemd/system"); err != nil {

@@ -8,9 +8,9 @@ import (
 )
 
 // checkpointed is a worker whose container criu can write down and bring back.
-func checkpointed(t *testing.T, globals []string) *worker {
+func checkpointed(t *testing.T, criu string) *worker {
 	w := newWorker(t, "/bin/sleep", "100000")
-	w.b.Globals = append(w.b.Globals, globals...)
+	w.b.Globals = append(w.b.Globals, "--criu", criu)
 	w.c.Spec.Root.Readonly = true // on an image that others use too, nothing may have changed since
 	return w
 }
@@ -25,7 +25,7 @@ func freshImages(w *worker) {
 // What criu has begun it ends by itself, or gives up, when nobody hears it any more: the container runs on as if nothing had been, or
 // has ended, and goes away as any other.
 func TestKilledCheckpoint(t *testing.T) {
-	globals := harness.NeedCriu(t)
+	criu := harness.NeedCriu(t)
 	for name, flags := range map[string][]string{"and left running": {"--leave-running"}, "and ended": nil} {
 		t.Run(name, func(t *testing.T) {
 			c := crash{verb: "checkpoint", flags: flags, of: func(w *worker) []string { return []string{"--image-path", w.b.Path("images")} }}
@@ -37,7 +37,7 @@ func TestKilledCheckpoint(t *testing.T) {
 				byForce(t, w, run, about)
 				w.ended(t)
 			}
-			c.each(t, func() *worker { return checkpointed(t, globals) })
+			c.each(t, func() *worker { return checkpointed(t, criu) })
 		})
 	}
 }
