@@ -68,7 +68,7 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 		c.openPlainRoot()
 		c.becomeRoot()
 	}
-	c.sessionKeyring()
+	c.sessionKeyring(c.procBeforePivot)
 	c.network()
 	c.names()
 	if p.Process.Terminal {

@@ -29,7 +29,7 @@ func Exec(p *plan.Plan, process *plan.Process, f *Facts) (*program.Program, erro
 	if f.RootFD > 0 {
 		c.enterRoot()
 	}
-	c.sessionKeyring()
+	c.sessionKeyring(c.privateProc)
 	if process.Terminal {
 		c.root = c.Cell()
 		c.Because(process.At+"/terminal", "open the container's root")

@@ -42,6 +42,10 @@ func runLabelled(t *testing.T, apparmor, selinux, mount string, answer func(refi
 			if text, ok := mem.Bytes(c.Args[1], int(c.Args[2])); ok {
 				did = append(did, "write "+string(text))
 			}
+		case unix.SYS_KEYCTL:
+			if c.Args[0] == unix.KEYCTL_JOIN_SESSION_KEYRING && selinux != "" {
+				did = append(did, "join a keyring")
+			}
 		case unix.SYS_FSCONFIG:
 			if key, _ := mem.CString(c.Args[2]); key == "context" {
 				value, _ := mem.CString(c.Args[3])
@@ -80,9 +84,10 @@ func TestLabels(t *testing.T) {
 		return -int64(unix.ENOENT), c.Nr == unix.SYS_OPENAT2 && strings.Contains(name, "attr/apparmor")
 	}), "open thread-self/attr/apparmor/exec", "open thread-self/attr/exec", "write exec profile")
 	same("unconfined", runLabelled(t, "unconfined", "", "", nil))
-	same("SELinux", runLabelled(t, "", "u:r:t:s0", "", nil), "open thread-self/attr/exec", "write u:r:t:s0")
-	same("both", runLabelled(t, "profile", "u:r:t:s0", "", nil),
-		"open thread-self/attr/apparmor/exec", "write exec profile", "open thread-self/attr/exec", "write u:r:t:s0")
+	keyring := []string{"open thread-self/attr/keycreate", "write u:r:t:s0", "join a keyring"}
+	same("SELinux", runLabelled(t, "", "u:r:t:s0", "", nil), append(keyring, "open thread-self/attr/exec", "write u:r:t:s0")...)
+	same("both", runLabelled(t, "profile", "u:r:t:s0", "", nil), append(keyring,
+		"open thread-self/attr/apparmor/exec", "write exec profile", "open thread-self/attr/exec", "write u:r:t:s0")...)
 	// The kernel labels proc and sysfs itself, a bind mount has the labels of its files, and what the config says of one mount goes first.
 	same("mount label", runLabelled(t, "", "", "u:object_r:t:s0:c1,c2", nil), "context u:object_r:t:s0:c1,c2", "context mine:c3,c4")
 }

@@ -128,10 +128,18 @@ func (c *compiler) network() {
 	c.close(fd)
 }
 
-// sessionKeyring gives the container a keyring of its own.
-func (c *compiler) sessionKeyring() {
+// sessionKeyring gives the container a keyring of its own, with the label of its
+// process, which may not use the keys of another one. proc opens the procfs by which
+// that is asked for; execve takes the wish back (selinux_bprm_creds_for_exec).
+func (c *compiler) sessionKeyring(proc func(at string)) {
 	if c.p.Keyring == "" {
 		return
+	}
+	if p := &c.p.Process; p.SELinux != "" {
+		at := p.At + "/selinuxLabel"
+		proc(at)
+		c.Because(at, "ask for the SELinux label "+quote(p.SELinux)+" of the session keyring")
+		c.writeAttr("attr/keycreate", p.SELinux)
 	}
 	c.Because("", "join a new session keyring")
 	none := c.NewLabel()

@@ -99,11 +99,15 @@ func (c *compiler) labels(p *plan.Process) {
 		at := p.At + "/selinuxLabel"
 		c.privateProc(at)
 		c.Because(at, "ask for the SELinux label "+quote(p.SELinux))
-		fd := c.Cell()
-		c.openAttr("attr/exec", fd)
-		c.write(fd, p.SELinux)
-		c.close(fd)
+		c.writeAttr("attr/exec", p.SELinux)
 	}
+}
+
+func (c *compiler) writeAttr(name, value string) {
+	fd := c.Cell()
+	c.openAttr(name, fd)
+	c.write(fd, value)
+	c.close(fd)
 }
 
 func (c *compiler) openAttr(name string, fd program.Cell) *program.Op {
