@@ -140,7 +140,7 @@ func (m *Machine) end() {
 	m.b.T.Helper()
 	m.b.ReapOrphans()
 	m.b.WaitLeavers()
-	for _, pattern := range []string{"/run/berth/*", "/run/docker/runtime-*/*/*", "/run/containerd/s/*", m.b.Path("runtime/berth/*")} {
+	for _, pattern := range []string{"/run/berth/*", "/run/docker/runtime-*/*/*", "/run/containerd/s/*", "/run/user/*/berth/*"} {
 		left, _ := filepath.Glob(pattern)
 		for _, path := range left {
 			m.b.T.Errorf("left behind: %s", path)

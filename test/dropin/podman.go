@@ -62,7 +62,13 @@ func (p *Podman) AsOrdinaryUser() {
 		p.must(err)
 		p.must(f.Close())
 	}
-	home, runtime := p.Own("home"), p.Own("runtime")
+	home := p.Own("home")
+	// As logind makes it. The command by which conmon has podman note a container's end refuses paths of more than
+	// 50 characters, and whoever waits for the end then does so for 20 seconds.
+	runtime := fmt.Sprintf("/run/user/%d", p.uid)
+	p.must(os.MkdirAll(filepath.Dir(runtime), 0o755))
+	p.must(os.Mkdir(runtime, 0o700))
+	p.must(os.Chown(runtime, p.uid, p.uid))
 	appendTo("/etc/passwd", fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", name, p.uid, p.uid, home))
 	appendTo("/etc/group", fmt.Sprintf("%s:x:%d:\n", name, p.uid))
 	for _, file := range []string{"/etc/subuid", "/etc/subgid"} {
