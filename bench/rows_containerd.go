@@ -143,6 +143,10 @@ func (d *daemon) run(r runtimeOf, k kind) (*box, error) {
 	return c, c.start()
 }
 
+// untilIdle is how long shims have had nothing to do when they are looked at. One
+// that has just started a container still has in memory what that took.
+const untilIdle = 5 * time.Second
+
 // idleShims looks at the first of n shims, each with one running container. What
 // they share, such as the program's text, counts in part.
 func (b *bench) idleShims(d *daemon, runtimes []runtimeOf, n int) {
@@ -161,6 +165,7 @@ func (b *bench) idleShims(d *daemon, runtimes []runtimeOf, n int) {
 			boxes = append(boxes, c)
 		}
 		if err == nil {
+			time.Sleep(untilIdle)
 			var shim int
 			if shim, err = parentOf(boxes[0].pid); err == nil {
 				if resident, err = kilobytes(shim, "smaps_rollup", "Rss:"); err == nil {

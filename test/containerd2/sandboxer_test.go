@@ -16,8 +16,10 @@ import (
 func sandboxerNode(t *testing.T, changes ...func(d *containerd.Daemon, config string) string) *node {
 	t.Helper()
 	r := containerd.Modern(t)
-	if strings.HasPrefix(r.Name, "v2.0.") {
-		t.Skip("containerd 2.0 crashes at a sandbox without a config.json")
+	for _, series := range []string{"v2.0.", "v2.1.", "v2.2."} {
+		if strings.HasPrefix(r.Name, series) {
+			t.Skip("containerd before 2.3 crashes at a sandbox without a config.json (core/runtime/v2.NewBundle reads the spec that is not there)")
+		}
 	}
 	docs := readPage(t, "shim.md")
 	return newNode(t, r, "berth-sandbox", func(d *containerd.Daemon) string {
