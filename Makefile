@@ -2,7 +2,6 @@
 SHELL := /bin/bash
 export CGO_ENABLED := 0
 BIN := bin
-PROGRAMS := $(notdir $(wildcard cmd/*))
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -11,8 +10,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build all programs into bin/
-	@mkdir -p $(BIN)
-	go build -trimpath -o $(BIN)/ ./cmd/...
+	scripts/build $(BIN) -trimpath
 
 .PHONY: run
 run: build ## run a command in a container, made from nothing but this machine

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/berth-runtime/berth/internal/entry"
 	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -106,6 +107,7 @@ func (s *Session) spawn(program string, o *Start) (pid int, err error) {
 			return
 		}
 		attr := &syscall.ProcAttr{Env: os.Environ(), Files: s.files}
+		entry.Restore() // what criu restores are its children
 		pid, err = syscall.ForkExec(program, []string{"criu", "swrk", strconv.Itoa(socketFD)}, attr)
 	}
 	if o.Root == "" {

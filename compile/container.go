@@ -137,6 +137,9 @@ func (c *compiler) begin(preserve int) {
 	for _, signal := range [...]unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGPIPE, 32, 33} {
 		c.Call(unix.SYS_RT_SIGACTION, program.Int(int64(signal)), untouched.Arg(), program.Int(0), program.Int(8))
 	}
+	if c.f.TimerSlack != 0 {
+		c.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_TIMERSLACK), program.Imm(c.f.TimerSlack))
+	}
 	// A session of its own: no terminal of the caller, no process group to share.
 	// The leader of one already is told EPERM.
 	own := c.NewLabel()

@@ -59,6 +59,8 @@ type Facts struct {
 	// Linux 5.12. Spare is then a descriptor whose number is free for the Program.
 	NoMountSetattr bool
 	Spare          int
+	// TimerSlack is what the process is to have, in nanoseconds; 0 leaves it what it is.
+	TimerSlack uint64
 	// LastCap is the highest capability that the kernel knows.
 	LastCap int
 	// Stamps lets the Program tell when it made each of its calls.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/internal/entry"
 	"github.com/berth-runtime/berth/launch"
 	"github.com/berth-runtime/berth/program"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -162,6 +163,7 @@ func (r *hookRun) argv() []string {
 // spawn starts the hook in our own namespaces.
 func (r *hookRun) spawn(stdin, output int) (*launch.Child, error) {
 	pidfd := -1
+	entry.Restore() // the hook may leave something that lasts
 	pid, err := syscall.ForkExec(r.hook.Path, r.argv(), &syscall.ProcAttr{
 		Dir: r.dir, Env: r.env(), Files: []uintptr{uintptr(stdin), uintptr(output), uintptr(output)},
 		Sys: &syscall.SysProcAttr{PidFD: &pidfd, Setpgid: true},

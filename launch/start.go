@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/internal/entry"
 	"github.com/berth-runtime/berth/internal/trace"
 	"github.com/berth-runtime/berth/program"
 	"golang.org/x/sys/unix"
@@ -77,6 +78,7 @@ func (s *Spawn) Start() (*Child, error) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
 		s.Facts.OpenFiles = limit.Max
 	}
+	s.Facts.TimerSlack = entry.Slack()
 	s.Facts.Stamps = s.Trace.On()
 	compiling := s.Trace.Begin("compile the Program")
 	p, err := s.Program(&s.Facts)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/internal/entry"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,6 +42,7 @@ func (p *program) cgroupExec() *cli.Command {
 		if err := tools.Join(list, []int{0}); err != nil {
 			return err
 		}
+		entry.Restore()
 		return cannotRun(args[0], unix.Exec(path, args, os.Environ()))
 	}
 	return c
