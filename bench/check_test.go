@@ -149,6 +149,7 @@ func TestSystemCalls(t *testing.T) {
 	count("system calls: start", c.Command("start", nil))
 	count("system calls: exec", c.Command("exec", nil, "/bin/true"))
 	count("system calls: kill", c.Command("kill", nil, "KILL"))
+	c.WaitExit() // else it would be a matter of the machine's mood whether delete waits
 	count("system calls: delete", c.Command("delete", []string{"--force"}))
 }
 
