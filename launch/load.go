@@ -11,10 +11,9 @@ import (
 )
 
 // load puts the image of a Program where it can be executed and nobody can write to
-// it, under a number that the child's own descriptors do not take. It holds nothing of
-// the host: a container that gets at its /proc/PID/exe has what it runs anyway
+// it. It holds nothing of the host: a container that gets at its /proc/PID/exe has what it runs anyway
 // (CVE-2019-5736).
-func load(p *program.Program, least int) (int, error) {
+func load(p *program.Program) (int, error) {
 	image, err := p.Image()
 	if err != nil {
 		return -1, err
@@ -31,18 +30,11 @@ func load(p *program.Program, least int) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("make the container's init: %w", err)
 	}
-	if fd >= least {
-		return fd, nil
-	}
-	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, least)
-	unix.Close(fd)
-	if err != nil {
-		return -1, fmt.Errorf("move the descriptor of the container's init: %w", err)
-	}
-	return high, nil
+	return fd, nil
 }
 
-// imageName is what the kernel shows of the init's executable, behind "/memfd:".
+// imageName is the init's argv[0], and what the kernel shows of its executable behind
+// "/memfd:".
 const imageName = "berth-init"
 
 // sealed puts an image into a sealed memfd.

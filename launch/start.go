@@ -1,10 +1,8 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"syscall"
 
 	"github.com/berth-runtime/berth/compile"
 	"github.com/berth-runtime/berth/internal/entry"
@@ -88,35 +86,23 @@ func (s *Spawn) Start() (*Child, error) {
 		return nil, err
 	}
 	loading := s.Trace.Begin("load it into a memfd")
-	image, err := load(p, firstFree(files))
+	image, err := load(p)
 	loading.End()
 	if err != nil {
 		unix.Close(ours)
 		return nil, err
 	}
 	defer unix.Close(image)
-	pidfd := -1
-	attr := syscall.ProcAttr{
-		Env:   []string{},
-		Files: files,
-		Sys: &syscall.SysProcAttr{
-			Cloneflags: s.CloneFlags,
-			PidFD:      &pidfd,
-		},
-	}
-	if s.Cgroup >= 0 {
-		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, s.Cgroup
-	}
 	// /proc/self resolves for the child as well: this procfs belongs to our pid
 	// namespace, which sees the child whatever namespace it is cloned into.
 	cloning := s.Trace.Begin("clone and execute it")
-	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", image), []string{"berth-init"}, &attr)
+	name, pid, pidfd, err := s.clone(image, files)
 	cloning.End()
 	if err != nil {
 		unix.Close(ours)
 		return nil, spawnError(err, s)
 	}
-	child := &Child{Pid: pid, PidFD: pidfd, report: ours, minder: minder.keep(), name: strconv.Itoa(image), forks: s.Facts.Fork}
+	child := &Child{Pid: pid, PidFD: pidfd, report: ours, minder: minder.keep(), name: name, forks: s.Facts.Fork}
 	if child.forks {
 		child.image = fileAt("/proc/self/fd/" + child.name)
 	}
@@ -157,32 +143,16 @@ func (s *Spawn) assign(report, life int) []uintptr {
 	return files
 }
 
-// firstFree is the least number of a descriptor that is still itself in the child
-// after ForkExec has given the others their numbers there. What is lower than
-// the number that it gets is moved out of the way first, to above all others, and
-// so is ForkExec's own pipe: that is lower if some other thread has closed a
-// descriptor meanwhile, be ours the highest of all.
-func firstFree(files []uintptr) int {
-	free, moved := len(files), 1 // the pipe
-	for i, fd := range files {
-		free = max(free, int(fd))
-		if int(fd) < i {
-			moved++
-		}
-	}
-	return free + 1 + moved + 1 // one for a number that it skips, its own pipe's
-}
-
 // spawnError says what a failing clone may be about.
 func spawnError(err error, s *Spawn) error {
 	hint := ""
 	switch {
-	case err == syscall.ENOSPC:
+	case errors.Is(err, unix.ENOSPC):
 		hint = " (a limit of /proc/sys/user/max_*_namespaces is reached)"
-	case err == syscall.EACCES && s.Cgroup >= 0:
+	case errors.Is(err, unix.EACCES) && s.Cgroup >= 0:
 		hint = " (an ordinary user enters cgroups of version 2 only from inside of what was delegated to him, see cgroups(7); systemd-run --user --scope -p Delegate=yes is a way there)"
-	case err == syscall.EAGAIN:
+	case errors.Is(err, unix.EAGAIN):
 		hint = " (the limit of processes is reached: RLIMIT_NPROC or pids.max of the cgroup)"
 	}
-	return fmt.Errorf("start the container's init: %w%s", os.NewSyscallError("clone", err), hint)
+	return fmt.Errorf("start the container's init: %w%s", err, hint)
 }

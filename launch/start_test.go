@@ -1,13 +1,20 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/program"
+	"github.com/berth-runtime/berth/seccomp"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,6 +56,40 @@ func TestStartWithAnyDescriptors(t *testing.T) {
 			child.Close()
 		}
 	}
+}
+
+// TestStartWithoutClone3 does the same where clone3 is hidden, in a process of its own.
+func TestStartWithoutClone3(t *testing.T) {
+	const variable = "BERTH_TEST_NO_CLONE3"
+	if os.Getenv(variable) == "" {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestStartWithoutClone3$", "-test.v")
+		cmd.Env = append(os.Environ(), variable+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("%v:\n%s", err, out)
+		}
+		return
+	}
+	hidden := uint(unix.ENOSYS)
+	filter, err := seccomp.Compile(&specs.LinuxSeccomp{
+		DefaultAction: specs.ActAllow,
+		Syscalls:      []specs.LinuxSyscall{{Names: []string{"clone3"}, Action: specs.ActErrno, ErrnoRet: &hidden}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread() // of which the next call is
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sys.SetSeccompFilter(seccomp.FlagTSync, filter.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	v := sys.Vfork{Cgroup: -1}
+	if _, _, _, err := v.Start(); !errors.Is(err, unix.ENOSYS) {
+		t.Fatalf("clone3 is not hidden: %v", err)
+	}
+	TestStartWithAnyDescriptors(t)
 }
 
 // The pipe of ForkExec comes to be in a hole below all other descriptors, and is moved to behind them.
