@@ -38,6 +38,9 @@ func TestWithoutExecutableMemfds(t *testing.T) {
 	if r := strict(c.Command("run", nil)).Run().OK(t); r.Stdout != "it runs\n" {
 		t.Errorf("%q", r.Stdout)
 	}
+	if r := strict(b.Command("doctor")).Run(); !strings.Contains(r.Stdout, "openat2") || strings.Contains(r.Stdout, "memfd_noexec") {
+		t.Errorf("nothing has to be done about it, and doctor says:\n%s", r.Stdout)
+	}
 	// A hook in the container can look at the init while it waits: it is no file of the host, and can't be written to.
 	c = b.Container("/bin/true")
 	c.Spec.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/bin/sh", Args: []string{"sh", "-c",
