@@ -86,7 +86,7 @@ sbom: build ## write the software bill of materials of all programs to dist/
 	scripts/sbom dist
 
 .PHONY: reproducible
-reproducible: ## build all programs twice, in different folders, and compare them
+reproducible: ## build all programs and packages twice, in different folders, and compare them
 	scripts/check-reproducible
 
 .PHONY: fuzz
