@@ -43,11 +43,17 @@ func onNodes(t *testing.T, test func(*testing.T, *node)) {
 func recommendedNode(t testing.TB, r containerd.Release) *node {
 	t.Helper()
 	docs := readPage(t, "kubernetes.md")
+	return newNode(t, r, documentedHandler(t, docs), func(d *containerd.Daemon) string { return documented(d, docs) })
+}
+
+// documentedHandler is that of a page's RuntimeClass.
+func documentedHandler(t testing.TB, docs page) string {
+	t.Helper()
 	var class struct{ Handler string }
 	if err := yaml.Unmarshal([]byte(docs.block(t, "yaml", "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\n")), &class); err != nil {
 		t.Fatal(err)
 	}
-	return newNode(t, r, class.Handler, func(d *containerd.Daemon) string { return documented(d, docs) })
+	return class.Handler
 }
 
 // newNode starts a daemon with a configuration, whose pods are of one handler.
@@ -84,7 +90,7 @@ func (n *node) connect() {
 }
 
 // documented is a configuration of docs/kubernetes.md, with what differs on this
-// machine: the paths, and systemd, which the tests' nodes do not have.
+// machine: the paths, and systemd, which only a guest has.
 func documented(d *containerd.Daemon, docs page) string {
 	version := "version = 2\n"
 	if d.Release.Modern {

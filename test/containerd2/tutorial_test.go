@@ -22,16 +22,13 @@ func TestTutorialPod(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(docs.block(t, "yaml", "apiVersion: v1\nkind: Pod\n")), &pod); err != nil {
 		t.Fatal(err)
 	}
-	var class struct{ Handler string }
-	if err := yaml.Unmarshal([]byte(docs.block(t, "yaml", "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\n")), &class); err != nil {
-		t.Fatal(err)
-	}
-	if len(pod.Spec.Containers) != 1 || pod.Spec.RuntimeClassName != class.Handler {
-		t.Fatalf("%+v, class %+v", pod, class)
+	handler := documentedHandler(t, docs)
+	if len(pod.Spec.Containers) != 1 || pod.Spec.RuntimeClassName != handler {
+		t.Fatalf("%+v, handler %q", pod, handler)
 	}
 	onNodes(t, func(t *testing.T, n *node) {
-		if class.Handler != n.handler {
-			t.Errorf("the tutorial's handler is %q, that of docs/kubernetes.md %q", class.Handler, n.handler)
+		if handler != n.handler {
+			t.Errorf("the tutorial's handler is %q, that of docs/kubernetes.md %q", handler, n.handler)
 		}
 		p := n.runPod(func(c *cri.PodSandboxConfig) { c.Metadata.Name = pod.Metadata.Name })
 		c := p.run("", func(c *cri.ContainerConfig) { c.Command = pod.Spec.Containers[0].Command })
