@@ -3,6 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +54,9 @@ func (o *CriuOptions) open(log string, create bool) (*criuFolders, error) {
 		}
 	}
 	images, err := os.Open(o.Images)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--image-path: %w (berth checkpoint makes the folder; name another one if this is not it)", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--image-path: %w", err)
 	}

@@ -29,6 +29,9 @@ type ExecOptions struct {
 	IgnorePaused bool
 }
 
+// errStopped has the words that clients search.
+var errStopped = errors.New("cannot exec in a stopped container")
+
 // Template is the process object that exec starts from: what the container's own
 // process was given.
 func (c *Container) Template() (*specs.Process, error) {
@@ -67,17 +70,17 @@ func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 	switch status {
 	case specs.StateRunning, specs.StateCreated:
 	case specs.StateStopped:
-		return nil, errors.New("cannot exec in a stopped container")
+		return nil, fmt.Errorf("container %s: %w", c.ID, errStopped)
 	case Paused:
 		if !o.IgnorePaused {
-			return nil, errors.New("cannot exec in a paused container (resume it, or use --ignore-paused)")
+			return nil, fmt.Errorf("container %s: cannot exec in a paused container (resume it, or use --ignore-paused)", c.ID)
 		}
 	default:
 		return nil, fmt.Errorf("cannot exec in container %s: it is %s", c.ID, status)
 	}
 	warnings, err := spec.CheckProcess(o.Process)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("process %w", err)
 	}
 	for _, w := range warnings {
 		c.runtime.warn("%s", w.Error())
@@ -111,7 +114,7 @@ func (e *execer) run() (*launch.Child, error) {
 	defer joins.close()
 	if !e.alive() {
 		// Checked after the pidfd was opened: it can't be another process's.
-		return nil, errors.New("cannot exec in a stopped container")
+		return nil, fmt.Errorf("container %s: %w", e.ID, errStopped)
 	}
 	e.home()
 	f := &e.spawn.Facts
@@ -151,7 +154,7 @@ func (e *execer) run() (*launch.Child, error) {
 	serving.End()
 	if !errors.Is(err, launch.ErrExecuted) {
 		child.Kill()
-		return nil, err
+		return nil, ofProcess(err)
 	}
 	if signal, early := child.EndedEarly(); early {
 		child.Kill()
@@ -173,10 +176,26 @@ func (e *execer) run() (*launch.Child, error) {
 	return child, nil
 }
 
+// ofProcess has an error about an added process lead into its process object: the config.json is not to blame.
+func ofProcess(err error) error {
+	var call *launch.Error
+	if errors.As(err, &call) {
+		if pointer, found := strings.CutPrefix(call.Pointer, "/process"); found {
+			call.File, call.Pointer = "process", pointer
+		}
+	}
+	return err
+}
+
 // killedEarly is the error about a process that was killed while it was set up,
 // by somebody or by a limit of the cgroup.
 func killedEarly(id string, signal unix.Signal) error {
-	return fmt.Errorf("container %s: the process was killed by %s before it could execute its program (a limit of the cgroup may be too small)", id, unix.SignalName(signal))
+	why := "a limit of the cgroup may be too small"
+	if signal == unix.SIGSYS || signal == unix.SIGILL {
+		// The init ends itself by an illegal instruction where it may not even exit.
+		why = "the seccomp profile refuses execve, or what is needed for it; berth seccomp explain tells"
+	}
+	return fmt.Errorf("container %s: the process was killed by %s before it could execute its program (%s)", id, unix.SignalName(signal), why)
 }
 
 // setgroupsDenied reports whether the user namespace of a process keeps its

@@ -14,6 +14,14 @@ import (
 // so the cgroup is what names them.
 func (c *Container) Kill(signal unix.Signal, all bool) error {
 	defer c.runtime.Trace.Begin("kill").End()
+	err := c.kill(signal, all)
+	if err == ErrNotRunning {
+		return fmt.Errorf("cannot signal container %s: it has ended (%w)", c.ID, err)
+	}
+	return err
+}
+
+func (c *Container) kill(signal unix.Signal, all bool) error {
 	if !all {
 		err := c.signalFirst(signal)
 		if !errors.Is(err, ErrNotRunning) || c.ownPids() {

@@ -129,7 +129,7 @@ func (r *Runtime) tryClaim(id string) (*Container, error) {
 	path := filepath.Join(r.Root, id)
 	if err := unix.Mkdirat(root, id, 0o700); err != nil {
 		if err == unix.EEXIST {
-			return nil, fmt.Errorf("%w: %s", ErrExists, id)
+			return nil, fmt.Errorf("%w: %s (in %s; choose another id, or remove that one by berth delete)", ErrExists, id, r.Root)
 		}
 		return nil, fmt.Errorf("make the state folder of container %s: %w", id, &os.PathError{Op: "mkdir", Path: path, Err: err})
 	}
@@ -210,7 +210,7 @@ func (r *Runtime) open(id string) (*Container, error) {
 	dir, err := unix.Open(path, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		if err == unix.ENOENT {
-			return nil, fmt.Errorf("%w: %s", ErrNotExist, id)
+			return nil, fmt.Errorf("%w: %s (there is none in %s; --root looks in another folder)", ErrNotExist, id, r.Root)
 		}
 		return nil, fmt.Errorf("open the state folder of container %s: %w", id, err)
 	}
@@ -273,7 +273,7 @@ func (c *Container) acquire() error {
 	}
 	c.locked = true
 	if c.gone() {
-		return fmt.Errorf("%w: %s", ErrNotExist, c.ID)
+		return fmt.Errorf("%w: %s (another command has removed it)", ErrNotExist, c.ID)
 	}
 	return nil
 }

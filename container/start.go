@@ -25,11 +25,11 @@ func (c *Container) Start() error {
 	switch status := c.status(); status {
 	case specs.StateCreated:
 	case specs.StateStopped:
-		return errors.New("cannot start a container that has stopped")
+		return fmt.Errorf("container %s: cannot start a container that has stopped (delete it, and create it again)", c.ID)
 	case specs.StateRunning:
-		return errors.New("cannot start an already running container")
+		return fmt.Errorf("container %s: cannot start an already running container", c.ID)
 	case Paused:
-		return errors.New("cannot start a paused container (resume it first)")
+		return fmt.Errorf("container %s: cannot start a paused container (resume it first)", c.ID)
 	default:
 		return fmt.Errorf("cannot start container %s: it is %s", c.ID, status)
 	}

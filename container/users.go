@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -33,7 +34,7 @@ func (c *Container) User(text string) (specs.User, error) {
 	} else {
 		u, err := inFile(c, "/etc/passwd", func(f io.Reader) (rootfs.User, error) { return rootfs.UserByName(f, name) })
 		if err != nil {
-			return user, fmt.Errorf("user %q: %w in the container's /etc/passwd", name, err)
+			return user, fmt.Errorf("user %q: %w", name, err)
 		}
 		user.UID, user.GID = u.UID, u.GID
 	}
@@ -58,7 +59,7 @@ func (c *Container) Group(name string) (uint32, error) {
 	}
 	id, err := inFile(c, "/etc/group", func(f io.Reader) (uint32, error) { return rootfs.GroupByName(f, name) })
 	if err != nil {
-		return 0, fmt.Errorf("group %q: %w in the container's /etc/group", name, err)
+		return 0, fmt.Errorf("group %q: %w", name, err)
 	}
 	return id, nil
 }
@@ -75,9 +76,16 @@ func inFile[T any](c *Container, name string, read func(io.Reader) (T, error)) (
 		return zero, errors.New("the container is gone")
 	}
 	f, err := root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return zero, fmt.Errorf("the container has no %s (a number needs none)", name)
+	}
 	if err != nil {
-		return zero, err
+		return zero, fmt.Errorf("the container's %s: %w", name, err)
 	}
 	defer f.Close()
-	return read(f)
+	found, err := read(f)
+	if err != nil {
+		return zero, fmt.Errorf("%w in the container's %s", err, name)
+	}
+	return found, nil
 }

@@ -10,6 +10,7 @@ import (
 // An Error is a call of a Program that failed.
 type Error struct {
 	Pointer string // config entry to blame, "" for none
+	File    string // what Pointer leads into; "" is config.json
 	Text    string // what was being done
 	Reason  string // what is known beyond the errno; replaces its words
 	Errno   unix.Errno
@@ -24,7 +25,11 @@ func (e *Error) Error() string {
 	}
 	text := e.Text + ": " + reason
 	if e.Pointer != "" {
-		return "config.json " + e.Pointer + ": " + text
+		file := e.File
+		if file == "" {
+			file = "config.json"
+		}
+		return file + " " + e.Pointer + ": " + text
 	}
 	return text
 }

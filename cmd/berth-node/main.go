@@ -26,6 +26,11 @@ func run(args []string) int {
 		list = many.Unwrap()
 	}
 	for _, err := range list {
+		var usage *cli.UsageError
+		if errors.As(err, &usage) {
+			fmt.Fprintln(os.Stderr, usage) // begins with the command's own name
+			continue
+		}
 		// One line each, whatever names are in it.
 		fmt.Fprintln(os.Stderr, "berth-node: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}

@@ -77,7 +77,7 @@ func (p *program) cgroupTranslate() *cli.Command {
 		default:
 			return fmt.Errorf("--shares %q: it is logarithmic or linear", shares)
 		}
-		data, err := readInput(args[0])
+		data, err := readInput(args[0], os.Stdin)
 		if err != nil {
 			return err
 		}

@@ -172,7 +172,7 @@ func (p *program) set(force bool, list []cgrouptool.Target, settings []string, f
 	}
 	var given *specs.LinuxResources
 	if file != "" {
-		data, err := readInput(file)
+		data, err := readInput(file, os.Stdin)
 		if err == nil {
 			given, err = cgrouptool.ParseResources(data)
 		}
@@ -225,9 +225,10 @@ func sortSettings(settings []string, given *specs.LinuxResources, isFile func(st
 	return resources, files, nil
 }
 
-func readInput(file string) ([]byte, error) {
+// readInput reads a file, or what stands for it: - is standard input.
+func readInput(file string, stdin io.Reader) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(io.LimitReader(os.Stdin, spec.MaxSize))
+		return io.ReadAll(io.LimitReader(stdin, spec.MaxSize))
 	}
 	return os.ReadFile(file)
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/internal/caps"
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -77,7 +79,7 @@ func (p *program) exec(id string, args []string, o *execOptions) error {
 		return failed(err)
 	}
 	defer c.Close()
-	options, err := o.options(c, args)
+	options, err := o.options(c, args, p.log.Warn)
 	if err != nil {
 		return failed(err)
 	}
@@ -115,8 +117,8 @@ func (p *program) exec(id string, args []string, o *execOptions) error {
 	return nil
 }
 
-func (o *execOptions) options(c *container.Container, args []string) (*container.ExecOptions, error) {
-	process, err := o.processOf(c, args)
+func (o *execOptions) options(c *container.Container, args []string, warn func(string)) (*container.ExecOptions, error) {
+	process, err := o.processOf(c, args, warn)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +147,7 @@ func (o *execOptions) options(c *container.Container, args []string) (*container
 
 // processOf makes the process object: the file's, or the container's own with
 // what the options change.
-func (o *execOptions) processOf(c *container.Container, args []string) (*specs.Process, error) {
+func (o *execOptions) processOf(c *container.Container, args []string, warn func(string)) (*specs.Process, error) {
 	if o.process != "" {
 		data, err := os.ReadFile(o.process)
 		if err != nil {
@@ -158,7 +160,7 @@ func (o *execOptions) processOf(c *container.Container, args []string) (*specs.P
 		return process, nil
 	}
 	if len(args) == 0 {
-		return nil, fmt.Errorf("no command to run is given")
+		return nil, errors.New("no command to run is given, nor --process")
 	}
 	process, err := c.Template()
 	if err != nil {
@@ -179,14 +181,14 @@ func (o *execOptions) processOf(c *container.Container, args []string) (*specs.P
 	if o.hasNoNewPrivs {
 		process.NoNewPrivileges = o.noNewPrivs
 	}
-	o.addCapabilities(process)
+	o.addCapabilities(process, warn)
 	return process, o.setUser(c, process)
 }
 
 // addCapabilities adds to the sets that the process itself has. What is
 // inheritable or ambient goes on to programs that were never meant to have it
 // (CVE-2022-29162), and is only what the config says.
-func (o *execOptions) addCapabilities(process *specs.Process) {
+func (o *execOptions) addCapabilities(process *specs.Process, warn func(string)) {
 	if len(o.capabilities) == 0 {
 		return
 	}
@@ -198,6 +200,10 @@ func (o *execOptions) addCapabilities(process *specs.Process) {
 		name = strings.ToUpper(name)
 		if !strings.HasPrefix(name, "CAP_") {
 			name = "CAP_" + name
+		}
+		if _, known := caps.Number(name); !known {
+			warn("--cap: unknown capability \"" + name + "\" is left out (capabilities(7) lists them)")
+			continue
 		}
 		sets.Bounding = append(sets.Bounding, name)
 		sets.Effective = append(sets.Effective, name)

@@ -97,8 +97,8 @@ func oneLine(s string) string {
 	clean := make([]rune, 0, len(s))
 	for _, r := range s {
 		switch {
-		case r == '\n':
-			clean = append(clean, '\\', 'n')
+		case r == '\n': // between errors that were joined
+			clean = append(clean, ';', ' ')
 		case r < ' ' || r == 0x7f:
 			clean = append(clean, '?')
 		default:

@@ -120,6 +120,10 @@ func (p *program) runtime() (*container.Runtime, error) {
 	if err := p.log.Open(p.logFile, p.logFormat, p.debug); err != nil {
 		return nil, err
 	}
+	if p.root == "" {
+		// Not the current folder, whatever is in it.
+		return nil, errors.New("--root: it is empty (leave it out for " + defaultRoot() + ")")
+	}
 	root, err := filepath.Abs(p.root)
 	if err != nil {
 		return nil, fmt.Errorf("--root: %w", err)

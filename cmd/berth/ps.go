@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -97,11 +98,23 @@ func ps(pids []int, options []string) ([]byte, []string, error) {
 	return out, options, err
 }
 
+// said adds to a program's failure the first line of what it said about it.
+func said(err error) error {
+	var failed *exec.ExitError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	if line, _, _ := strings.Cut(strings.TrimSpace(string(failed.Stderr)), "\n"); line != "" {
+		return fmt.Errorf("%w: %s", err, line)
+	}
+	return err
+}
+
 // psTable shows the lines of ps(1) that are about the container's processes.
 func psTable(pids []int, options []string) error {
 	out, options, err := ps(pids, options)
 	if err != nil {
-		return fmt.Errorf("ps %s: %w", strings.Join(options, " "), err)
+		return fmt.Errorf("ps %s: %w", strings.Join(options, " "), said(err))
 	}
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 	column := slices.Index(strings.Fields(lines[0]), "PID")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/berth-runtime/berth/internal/cli"
 	"github.com/berth-runtime/berth/internal/json"
@@ -42,7 +43,7 @@ func (o *seccompOptions) define(f *cli.Flags) {
 // read gives the architecture of the machines that are meant, and the profile.
 func (o *seccompOptions) read(path string) (specs.Arch, *specs.LinuxSeccomp, error) {
 	if known := seccomp.Supported().Archs; !slices.Contains(known, o.arch) {
-		return "", nil, fmt.Errorf("--arch %q: it is one of %q", o.arch, known)
+		return "", nil, fmt.Errorf("--arch %q: it is one of %s", o.arch, strings.Join(known, ", "))
 	}
 	profile, err := readProfile(path, os.Stdin)
 	return specs.Arch(o.arch), profile, err
@@ -129,20 +130,14 @@ func (p *program) seccompCompileCommand() *cli.Command {
 
 // readProfile reads a seccomp profile by itself, or the one of a config.json.
 func readProfile(name string, stdin io.Reader) (*specs.LinuxSeccomp, error) {
-	var data []byte
-	var err error
-	switch name {
-	case "default":
+	if name == "default" {
 		return seccomp.Default(), nil
-	case "-":
-		data, err = io.ReadAll(io.LimitReader(stdin, spec.MaxSize))
-	default:
-		data, err = os.ReadFile(name)
 	}
-	if err == nil {
-		data, err = profileIn(data)
-	}
+	data, err := readInput(name, stdin)
 	if err != nil {
+		return nil, err
+	}
+	if data, err = profileIn(data); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	profile, err := spec.ParseSeccomp(data)

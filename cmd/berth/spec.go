@@ -22,8 +22,11 @@ func (p *program) specCommand() *cli.Command {
 			if errors.Is(err, fs.ErrExist) {
 				return fmt.Errorf("%s exists and is not overwritten; remove it first", path)
 			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("--bundle %s: there is no such folder", bundle)
+			}
 			if err != nil {
-				return err
+				return fmt.Errorf("--bundle: %w", err)
 			}
 			_, err = f.Write(append(spec.Format(spec.Example(rootless), "\t"), '\n'))
 			return errors.Join(err, f.Close())

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-runtime/berth/container"
@@ -37,6 +38,16 @@ func (p *program) topCommand() *cli.Command {
 		r, err := p.runtime()
 		if err != nil {
 			return err
+		}
+		for _, pattern := range args {
+			if strings.ContainsAny(pattern, `*?[\\`) {
+				continue
+			}
+			c, err := r.Load(pattern)
+			if err != nil {
+				return err
+			}
+			c.Close()
 		}
 		tools, err := p.cgroupTools(false)
 		if err != nil {

@@ -89,7 +89,7 @@ func (o *updateOptions) resources(stdin io.Reader) (*container.Changes, error) {
 		}
 		resources, err := readResources(o.file, stdin)
 		if err != nil {
-			return nil, fmt.Errorf("--resources %s: %w", o.file, err)
+			return nil, err
 		}
 		changes.Resources = resources
 		return &changes, nil
@@ -118,17 +118,15 @@ func (o *updateOptions) resources(stdin io.Reader) (*container.Changes, error) {
 }
 
 func readResources(file string, stdin io.Reader) (*specs.LinuxResources, error) {
-	var data []byte
-	var err error
-	if file == "-" {
-		data, err = io.ReadAll(io.LimitReader(stdin, spec.MaxSize))
-	} else {
-		data, err = os.ReadFile(file)
-	}
+	data, err := readInput(file, stdin)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--resources: %w", err)
 	}
-	return spec.ParseResources(data)
+	resources, err := spec.ParseResources(data)
+	if err != nil {
+		return nil, fmt.Errorf("--resources %s: %w", file, err)
+	}
+	return resources, nil
 }
 
 // name puts the option in front of a complaint about its entry.

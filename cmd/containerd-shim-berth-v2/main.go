@@ -24,6 +24,18 @@ func main() {
 	}
 }
 
+// help is for who finds the program and wonders. Its flags are containerd's to give.
+const help = `The containerd Runtime v2 shim of Berth, with the engine in it. containerd starts it, by the name
+io.containerd.berth.v2; there is nothing in it to be called by hand.
+
+Usage: containerd-shim-berth-v2 -namespace NAME -id ID -address SOCKET start|delete
+       containerd-shim-berth-v2 -version
+       containerd-shim-berth-v2 -info < OPTIONS     what it can do, as containerd's runtime.v2 API has it
+
+To have containerd use it, name it as runtime_type in its config.toml, or try it by
+ctr run --runtime io.containerd.berth.v2 IMAGE ID.
+`
+
 func run(args []string) error {
 	a, err := bootstrap.ParseArgs(args)
 	if err != nil {
@@ -32,6 +44,9 @@ func run(args []string) error {
 	switch {
 	case a.Version:
 		fmt.Printf("containerd-shim-berth-v2 version %s\nrevision: %s\n", version, revision)
+		return nil
+	case a.Help:
+		fmt.Print(help)
 		return nil
 	case a.Info:
 		return bootstrap.Info(name, version, revision, transientEngine, os.Stdin, os.Stdout)

@@ -84,7 +84,7 @@ func (c *Command) Execute(path string, args []string, help io.Writer) error {
 		c.WriteHelp(help, path)
 		return &UsageError{Command: path, Err: errors.New("a command is missing")}
 	case len(rest) < c.Least:
-		return &UsageError{Command: path, Err: fmt.Errorf("%d of %d arguments given: %s", len(rest), c.Least, c.Args)}
+		return &UsageError{Command: path, Err: fmt.Errorf("an argument is missing: %s", c.Args)}
 	case c.Most >= 0 && len(rest) > c.Most:
 		return &UsageError{Command: path, Err: fmt.Errorf("unexpected argument %q", rest[c.Most])}
 	}

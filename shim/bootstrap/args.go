@@ -16,6 +16,7 @@ type Args struct {
 	DebugSocket string
 	Debug       bool
 	Version     bool
+	Help        bool
 	Info        bool
 	// Command is "start", "delete", or "" for the server.
 	Command string
@@ -68,6 +69,8 @@ func (a *Args) boolean(name string) *bool {
 		return &a.Debug
 	case "v", "version":
 		return &a.Version
+	case "h", "help":
+		return &a.Help
 	case "info":
 		return &a.Info
 	}
