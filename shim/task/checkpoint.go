@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,11 +60,11 @@ func (s *Service) checkpoint(ctx context.Context, r *wire.CheckpointTaskRequest)
 	if err != nil {
 		kept := filepath.Join(c.bundle, "criu-dump.log")
 		if copyErr := copyFile(kept, filepath.Join(work, "dump.log")); copyErr == nil {
-			return nil, Failf(ttrpc.Unknown, "checkpoint container %q: %w (criu's log is in %s)", c.id, err, kept)
+			return nil, fmt.Errorf("checkpoint container %q: %w (criu's log is in %s)", c.id, err, kept)
 		} else if !errors.Is(copyErr, os.ErrNotExist) {
 			s.Log("keep criu's log: " + copyErr.Error())
 		}
-		return nil, Failf(ttrpc.Unknown, "checkpoint container %q: %w", c.id, err)
+		return nil, fmt.Errorf("checkpoint container %q: %w", c.id, err)
 	}
 	s.Publish(&wire.TaskCheckpointed{ContainerID: c.id, Checkpoint: r.Path})
 	return &wire.Empty{}, nil

@@ -33,14 +33,14 @@ func (c *container) deleteInit(ctx context.Context) error {
 	defer c.change.Unlock()
 	p := c.init
 	c.mu.Lock()
-	before, ended, gone := p.state, p.ended, p.child == nil
+	before, ended, gone, now := p.state, p.ended, p.child == nil, p.status()
 	c.mu.Unlock()
 	if _, err := c.service.find(c.id); err != nil {
 		return err // deleted while this waited
 	}
 	switch {
 	case before == running && !ended || before == starting:
-		return Failf(ttrpc.FailedPrecondition, "container %q is running: it must be stopped before it is deleted", c.id)
+		return Failf(ttrpc.FailedPrecondition, "container %q is %s: it must be stopped before it is deleted", c.id, now)
 	case before == running:
 		<-p.done // its exit is about to be published
 	case before == created && !gone:

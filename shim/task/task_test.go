@@ -148,7 +148,7 @@ func TestCallsInTheWrongState(t *testing.T) {
 	w.engine.fail["update"] = engine.ErrNotFound
 	w.code("engine's not found", call(w, w.update, &wire.UpdateTaskRequest{ID: "c", Resources: &wire.Any{}}), ttrpc.NotFound)
 	w.engine.fail["checkpoint"] = errors.ErrUnsupported
-	w.code("what the engine cannot do", call(w, w.checkpoint, &wire.CheckpointTaskRequest{ID: "c", Path: t.TempDir()}), ttrpc.Unknown)
+	w.code("what the engine cannot do", call(w, w.checkpoint, &wire.CheckpointTaskRequest{ID: "c", Path: t.TempDir()}), ttrpc.Unimplemented)
 	w.code("stats without a cgroup", call(w, w.stats, &wire.StatsRequest{ID: "c"}), ttrpc.NotFound)
 	w.must(call2(w, "c", 9))
 	w.waitFor("c", "")
@@ -174,15 +174,45 @@ func TestDeleteCanBeRetried(t *testing.T) {
 	w.events("create", "start", "exit c 0", "delete")
 }
 
+func (w *world) stateOf(id string) *wire.StateResponse {
+	w.t.Helper()
+	answer, err := w.state(context.Background(), &wire.StateRequest{ID: id})
+	w.must(err)
+	return answer.(*wire.StateResponse)
+}
+
+// While a container is being frozen, which may take a while, it says so.
+func TestStateWhilePausing(t *testing.T) {
+	w := newWorld(t)
+	w.engine.script = "exec sleep 1000"
+	w.must(w.make("c"))
+	w.must(w.begin("c", ""))
+	var during wire.TaskStatus
+	w.engine.before = func(call string, _ int) {
+		if call == "pause" {
+			during = w.stateOf("c").Status
+		}
+	}
+	w.must(call(w, w.pause, &wire.PauseRequest{ID: "c"}))
+	if during != wire.StatusPausing {
+		t.Errorf("while it is being paused its status is %d", during)
+	}
+	if got := w.stateOf("c").Status; got != wire.StatusPaused {
+		t.Errorf("paused: status %d", got)
+	}
+	w.must(call2(w, "c", 9))
+	w.waitFor("c", "")
+	w.must(w.drop("c", ""))
+	w.events("create", "start", "paused", "exit c 137", "delete")
+}
+
 func TestStateTellsTimes(t *testing.T) {
 	w := newWorld(t)
 	w.engine.script = "exec sleep 1000"
 	w.must(w.make("c"))
 	state := func() *wire.StateResponse {
 		t.Helper()
-		answer, err := w.state(context.Background(), &wire.StateRequest{ID: "c"})
-		w.must(err)
-		return answer.(*wire.StateResponse)
+		return w.stateOf("c")
 	}
 	if s := state(); s.Status != wire.StatusCreated || s.ExitedAt.Seconds != -62135596800 || s.Pid == 0 {
 		t.Errorf("created: %+v", s)
