@@ -102,8 +102,8 @@ func addFiles(t *testing.T, to map[string]string) {
 	}
 }
 
-// ignoredOfSystemd is what systemd and its journal write all the time.
-const ignoredOfSystemd = "/run/log /run/systemd/journal /var/lib/systemd"
+// ignoredOfSystemd is what systemd and its journal write all the time, and anew at each reload.
+const ignoredOfSystemd = "/run/log /run/systemd/journal /var/lib/systemd /run/systemd/generator /run/systemd/generator.late /run/systemd/systemd-units-load"
 
 func addCgroups(t *testing.T, to map[string]string) {
 	t.Helper()
