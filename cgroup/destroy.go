@@ -22,6 +22,20 @@ func (g *Group) Destroy() error { return g.destroy(false) }
 // there are none it costs no more than Destroy.
 func (g *Group) Purge() error { return g.destroy(true) }
 
+// RemoveMade removes directories that Made has listed, parents as far as they are
+// empty, and reports whether no group is left there. It needs no look at the host; where
+// it fails, because somebody is in a group or it is mounted elsewhere for this process,
+// the group is to be opened and destroyed.
+func RemoveMade(made []string) bool {
+	for i, dir := range made {
+		err := unix.Rmdir(dir)
+		if err != nil && (i == 0 || dir != parentOf(made[i-1])) {
+			return false
+		}
+	}
+	return len(made) > 0
+}
+
 func (g *Group) destroy(kill bool) error {
 	until := time.Now().Add(g.host.Timeout)
 	var busy []*node

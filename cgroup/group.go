@@ -190,6 +190,12 @@ func (g *Group) Made() []string {
 	return list
 }
 
+// MadeAll reports whether Create made the group in every hierarchy, so that there is
+// nothing of it that is not below what Made lists.
+func (g *Group) MadeAll() bool {
+	return !slices.ContainsFunc(g.nodes, func(n node) bool { return n.made == 0 && n.path != "/" })
+}
+
 // Close gives the descriptors back. The group itself stays, and so does the
 // use of this value, which opens what it needs again.
 func (g *Group) Close() error {

@@ -596,6 +596,51 @@ func TestPurge(t *testing.T) {
 	}
 }
 
+func TestRemoveMade(t *testing.T) {
+	host := hostForTest(t)
+	place := testPath()
+	create := func(path string) *Group {
+		g, err := host.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { removeGroup(t, g) })
+		return g
+	}
+	used := create(place + "/used")
+	cmd := start(t, used, "sleep")
+	if RemoveMade(used.Made()) {
+		t.Fatal("a group with a process in it is said to be removed")
+	}
+	if pids, err := used.AllProcs(); err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
+		t.Fatalf("after that, processes %v, %v", pids, err)
+	}
+	free := create(place + "/one/two")
+	if made := free.Made(); !free.MadeAll() || !RemoveMade(made) {
+		t.Fatalf("%q: all made %v, and not removed", made, free.MadeAll())
+	}
+	// Of the parents that were made the one goes, and not the other, which has become useful.
+	if _, err := host.Open(place + "/one"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a parent that was made: %v", err)
+	}
+	if g, err := host.Open(used.Path()); err != nil {
+		t.Errorf("a group beside: %v", err)
+	} else {
+		g.Close()
+	}
+	if RemoveMade(free.Made()) || RemoveMade(nil) {
+		t.Error("what is not there is said to be removed")
+	}
+	again, err := host.Create(used.Path(), Force())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if again.MadeAll() {
+		t.Error("a group that was there is said to be made")
+	}
+}
+
 func TestCreateUndoesItself(t *testing.T) {
 	host := hostForTest(t)
 	path := testPath()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/internal/resctrl"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -23,27 +24,38 @@ func (c *Container) Delete(force bool) error {
 			return err
 		}
 	}
-	if err := c.acquire(); err != nil {
+	if err := c.holdToDelete(force); err != nil {
 		if force && errors.Is(err, ErrNotExist) {
 			return nil // deleted meanwhile
 		}
 		return err
 	}
-	if err := c.reload(); err != nil && !force {
-		return err
-	}
+	remove := c.remove
 	if !force {
 		switch status := c.status(); status {
-		case specs.StateStopped, specs.StateCreating:
-		case specs.StateCreated:
+		case specs.StateStopped:
+			remove = c.removeEnded
+		case specs.StateCreating, specs.StateCreated:
 		default:
 			return fmt.Errorf("cannot delete container %s: %w (it is %s; stop it first, or use --force)", c.ID, ErrRunning, status)
 		}
 	}
-	if err := c.remove(); err != nil {
+	if err := remove(); err != nil {
 		return err
 	}
 	c.Release()
+	return nil
+}
+
+// holdToDelete takes the lock. By force a record that can't be read is none.
+func (c *Container) holdToDelete(force bool) error {
+	if !force {
+		return c.hold()
+	}
+	if err := c.acquire(); err != nil {
+		return err
+	}
+	_ = c.reload()
 	return nil
 }
 
@@ -53,6 +65,11 @@ func (c *Container) remove() error {
 	if err := c.killFirst(); err != nil {
 		return err
 	}
+	return c.removeEnded()
+}
+
+// removeEnded is remove for a container whose first process has ended.
+func (c *Container) removeEnded() error {
 	if err := c.stopUnit(); err != nil {
 		return err
 	}
@@ -102,6 +119,9 @@ func (c *Container) killFirst() error {
 // removeGroup ends what is left in the container's cgroup and removes it.
 func (c *Container) removeGroup() error {
 	defer c.runtime.Trace.Begin("remove the cgroup").End()
+	if c.Pid != 0 && c.Cgroup.MadeAll && c.opened == nil && cgroup.RemoveMade(c.Cgroup.Made) {
+		return nil // without a look at the host's hierarchies
+	}
 	g, err := c.openGroup()
 	if errors.Is(err, fs.ErrNotExist) || g == nil && err == nil {
 		return nil

@@ -38,7 +38,7 @@ func (m *maker) makeGroup() error {
 	}
 	m.group = &group{g}
 	m.opened = g
-	m.Cgroup.Made, m.Cgroup.Freezers = g.Made(), g.FreezerFiles()
+	m.Cgroup.Made, m.Cgroup.MadeAll, m.Cgroup.Freezers = g.Made(), g.MadeAll(), g.FreezerFiles()
 	if err := m.group.refuseUsed(); err != nil {
 		m.group = nil // somebody else's: to undo it would kill what is there
 		return blame(c.At, err)

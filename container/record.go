@@ -39,6 +39,8 @@ type Record struct {
 type CgroupRecord struct {
 	Path string // "" for none of its own
 	Made []string
+	// MadeAll says that Made has the cgroup in every hierarchy, not only where it was missing.
+	MadeAll bool
 	// Payload is a cgroup below Path where the processes are, "" for Path itself.
 	Payload string
 	Unit    string // of systemd, "" where that did not make the cgroup
@@ -73,6 +75,7 @@ func (r *Record) encode() []byte {
 	w.Key("cgroup").Object()
 	w.Key("path").String(r.Cgroup.Path)
 	w.Key("made").Strings(r.Cgroup.Made)
+	w.Key("madeAll").Bool(r.Cgroup.MadeAll)
 	w.Key("payload").String(r.Cgroup.Payload)
 	w.Key("unit").String(r.Cgroup.Unit)
 	w.Key("freezers").Strings(r.Cgroup.Freezers)
@@ -118,6 +121,8 @@ func decodeRecord(data []byte) (*Record, error) {
 					r.Cgroup.Path = d.String()
 				case "made":
 					r.Cgroup.Made = d.Strings()
+				case "madeAll":
+					r.Cgroup.MadeAll = d.Bool()
 				case "payload":
 					r.Cgroup.Payload = d.String()
 				case "unit":
@@ -179,7 +184,8 @@ func writeAll(fd int, data []byte) error {
 	return nil
 }
 
-// readFileAt reads a small file.
+// readFileAt reads a small file. Of a regular file, or one of procfs that is shorter
+// than the buffer, a read that does not fill it had all that there is.
 func readFileAt(dir int, name string) ([]byte, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -198,9 +204,9 @@ func readFileAt(dir int, name string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n == 0 {
+		data = data[:len(data)+n]
+		if n == 0 || len(data) < cap(data) {
 			return data, nil
 		}
-		data = data[:len(data)+n]
 	}
 }

@@ -225,12 +225,31 @@ func (r *Runtime) Load(id string) (*Container, error) {
 	}
 	if err := c.reload(); err != nil {
 		c.Close()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("container %s is half made: its %s is missing (another command is making it, or was killed; berth delete --force removes it)", id, recordFile)
-		}
-		return nil, err
+		return nil, halfMade(id, err)
 	}
 	return c, nil
+}
+
+// LoadLocked is Load for who goes on to Start or Delete the container, without force:
+// these read what is on record under the container's lock, and need not do so again.
+func (r *Runtime) LoadLocked(id string) (*Container, error) {
+	c, err := r.find(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.hold(); err != nil {
+		c.Close()
+		return nil, halfMade(id, err)
+	}
+	return c, nil
+}
+
+// halfMade says what a missing record means.
+func halfMade(id string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("container %s is half made: its %s is missing (another command is making it, or was killed; berth delete --force removes it)", id, recordFile)
 }
 
 // LoadForDelete finds a container in whatever state it is, also without a record.
@@ -279,8 +298,11 @@ func (c *Container) acquire() error {
 }
 
 // hold takes the lock of a container that is there, and reads anew what is on
-// record: another command may have changed it.
+// record: another command may have changed it. Who has the lock has read it.
 func (c *Container) hold() error {
+	if c.locked {
+		return nil
+	}
 	if err := c.acquire(); err != nil {
 		return err
 	}
@@ -321,12 +343,20 @@ func (c *Container) Close() {
 
 // removeFolder removes the container's folder; the id is free from then on.
 func (c *Container) removeFolder() {
-	_ = unix.Unlinkat(c.dir, notifyDir+"/"+notifySocket, 0)
-	_ = unix.Unlinkat(c.dir, notifyDir, unix.AT_REMOVEDIR)
-	for _, name := range [...]string{gateFile, configFile, recordFile, "." + recordFile + ".new", "." + configFile + ".new"} {
-		_ = unix.Unlinkat(c.dir, name, 0)
+	path := filepath.Join(c.runtime.Root, c.ID)
+	_ = unix.Unlinkat(c.dir, configFile, 0)
+	_ = unix.Unlinkat(c.dir, recordFile, 0)
+	err := unix.Rmdir(path)
+	if err == unix.ENOTEMPTY {
+		// It was never started, or is to notify of its readiness, or a command was killed.
+		_ = unix.Unlinkat(c.dir, notifyDir+"/"+notifySocket, 0)
+		_ = unix.Unlinkat(c.dir, notifyDir, unix.AT_REMOVEDIR)
+		for _, name := range [...]string{gateFile, "." + recordFile + ".new", "." + configFile + ".new"} {
+			_ = unix.Unlinkat(c.dir, name, 0)
+		}
+		err = unix.Rmdir(path)
 	}
-	if err := unix.Rmdir(filepath.Join(c.runtime.Root, c.ID)); err != nil && err != unix.ENOENT {
+	if err != nil && err != unix.ENOENT {
 		c.runtime.warn("container %s: remove its state folder: %v", c.ID, err)
 	}
 }

@@ -13,16 +13,28 @@ import (
 )
 
 func (p *program) startCommand() *cli.Command {
-	return p.simple("Execute the program of a created container.", func(c *container.Container) error {
-		notifier, err := c.Notifier(os.Getenv("NOTIFY_SOCKET"))
-		if err == nil {
-			err = c.Start()
-		}
-		if err != nil {
-			return err
-		}
-		return passReady(notifier)
-	})
+	return &cli.Command{
+		Args: "ID", Least: 1, Most: 1, Summary: "Execute the program of a created container.",
+		Run: func(args []string) error {
+			r, err := p.runtime()
+			if err != nil {
+				return err
+			}
+			c, err := r.LoadLocked(args[0])
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			notifier, err := c.Notifier(os.Getenv("NOTIFY_SOCKET"))
+			if err == nil {
+				err = c.Start()
+			}
+			if err != nil {
+				return err
+			}
+			return passReady(notifier)
+		},
+	}
 }
 
 func (p *program) pauseCommand() *cli.Command {
@@ -121,7 +133,7 @@ func (p *program) deleteCommand() *cli.Command {
 }
 
 func remove(r *container.Runtime, id string, force bool) error {
-	load := r.Load
+	load := r.LoadLocked
 	if force {
 		load = r.LoadForDelete
 	}

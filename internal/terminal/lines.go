@@ -23,17 +23,12 @@ func Width(fd int) int {
 
 // Lines is where the lines of a table go: on a terminal each is cut to its width, as a
 // table is not to be read once its lines wrap. Elsewhere they stay as they are. A line is
-// written once its end is.
-func Lines(out *os.File) io.Writer {
-	if width := Width(int(out.Fd())); width > 0 {
-		return &lines{out: out, width: width}
-	}
-	return out
-}
+// written once its end is, by one system call: tabwriter passes on each word by itself.
+func Lines(out *os.File) io.Writer { return &lines{out: out, width: Width(int(out.Fd()))} }
 
 type lines struct {
 	out   io.Writer
-	width int
+	width int    // 0 for lines of any length
 	begun []byte // of a line whose end is still to come
 }
 
@@ -45,14 +40,16 @@ func (l *lines) Write(text []byte) (int, error) {
 		if !whole {
 			break
 		}
-		if utf8.RuneCount(line) > l.width {
+		if l.width > 0 && utf8.RuneCount(line) > l.width {
 			line = append(first(line, l.width-1), "…"...)
 		}
 		cut = append(append(cut, line...), '\n')
 		l.begun = rest
 	}
-	if _, err := l.out.Write(cut); err != nil {
-		return 0, err
+	if len(cut) > 0 {
+		if _, err := l.out.Write(cut); err != nil {
+			return 0, err
+		}
 	}
 	return len(text), nil
 }

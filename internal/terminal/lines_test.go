@@ -38,8 +38,30 @@ func TestLinesOfAFileStayWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if w := Lines(f); w != f {
-		t.Errorf("%T", w)
+	long := strings.Repeat("long ", 1000) + "\n"
+	if _, err := Lines(f).Write([]byte(long)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(f.Name()); err != nil || string(got) != long {
+		t.Errorf("%d bytes of %d, %v", len(got), len(long), err)
+	}
+}
+
+// calls counts what would be system calls.
+type calls int
+
+func (c *calls) Write(text []byte) (int, error) { *c++; return len(text), nil }
+
+func TestLinesAreWrittenWhole(t *testing.T) {
+	var made calls
+	l := &lines{out: &made}
+	for _, piece := range []string{"ID", "  ", "PID", "\n", "", "a", "  ", "1", "\n"} {
+		if _, err := l.Write([]byte(piece)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made != 2 {
+		t.Errorf("two lines took %d writes", made)
 	}
 }
 
