@@ -7,6 +7,7 @@
 package options
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -132,7 +133,8 @@ func (o *Options) StateRoot(namespace string) string {
 const file = "options.json"
 
 // Save writes what a later delete needs, or the sandbox that has no other way to
-// learn its options, into a bundle.
+// learn its options, into a bundle. What a start has written is not written again
+// by a create with the same options: to make a file takes longer than to read one.
 func (o *Options) Save(dir string) error {
 	w := json.NewWriter(nil, "").Object()
 	w.Key("binary_name").String(o.BinaryName)
@@ -141,10 +143,10 @@ func (o *Options) Save(dir string) error {
 		w.Key(f.key).Bool(*f.set)
 	}
 	w.End()
-	if err := bundle.Write(dir, file, w.Bytes()); err != nil {
-		return err
+	if there, err := os.ReadFile(filepath.Join(dir, file)); err == nil && bytes.Equal(there, w.Bytes()) {
+		return nil
 	}
-	return bundle.Write(dir, "runtime", []byte(o.BinaryName))
+	return bundle.Write(dir, file, w.Bytes())
 }
 
 type flag struct {

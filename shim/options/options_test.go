@@ -130,3 +130,31 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 }
+
+// A create finds what its start has written, and writes only what differs.
+func TestSaveAgain(t *testing.T) {
+	dir := t.TempDir()
+	o := &Options{RuncOptions: wire.RuncOptions{Root: "/r"}}
+	stat := func() os.FileInfo {
+		t.Helper()
+		if err := o.Save(dir); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	first := stat()
+	if !os.SameFile(first, stat()) {
+		t.Error("the same options were written twice")
+	}
+	o.Root = "/another"
+	if os.SameFile(first, stat()) {
+		t.Error("other options were not written")
+	}
+	if got, err := Load(dir); err != nil || *got != *o {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
