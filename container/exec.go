@@ -61,13 +61,7 @@ type execer struct {
 // has been executed.
 func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 	defer c.runtime.Trace.Begin("exec").End()
-	status := c.status()
-	if status == Paused && c.Cgroup.Unit != "" && c.hold() == nil {
-		// An update may have stopped it (see atStandstill), and has not the lock any more.
-		c.Release()
-		status = c.status()
-	}
-	switch status {
+	switch status := c.status(); status {
 	case specs.StateRunning, specs.StateCreated:
 	case specs.StateStopped:
 		return nil, fmt.Errorf("container %s: %w", c.ID, errStopped)
@@ -129,6 +123,11 @@ func (e *execer) run() (*launch.Child, error) {
 	e.spawn.Joins, e.spawn.Root = joins.list, joins.root
 	e.spawn.Program = func(f *compile.Facts) (*program.Program, error) { return compile.Exec(e.plan, &e.process, f) }
 	group, err := e.enterGroup()
+	if errors.Is(err, cgroup.ErrFrozen) && e.Cgroup.Unit != "" && e.hold() == nil {
+		// An update had stopped it (see atStandstill), and has not the lock any more.
+		e.Release()
+		group, err = e.enterGroup()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -171,8 +171,8 @@ func abandoned(g *cgroup.Group) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-// stale finds single files that a killed command has left in a container that is
-// otherwise whole.
+// stale finds single files, and a standstill, that a killed command has left in a
+// container that is otherwise whole.
 func (c *Container) stale() *Leftover {
 	var names, what []string
 	if c.has(gateFile) && c.status() == specs.StateRunning {
@@ -183,11 +183,18 @@ func (c *Container) stale() *Leftover {
 			names, what = append(names, temporary), append(what, "a half-written "+file)
 		}
 	}
-	if len(names) == 0 {
+	stands := c.atStand()
+	if stands {
+		what = append(what, "the standstill of its processes for an update")
+	}
+	if len(what) == 0 {
 		return nil
 	}
 	return &Leftover{ID: c.ID, Why: "a command on it was killed", What: what, remove: func() error {
 		var failed error
+		if stands {
+			failed = c.endStandstill()
+		}
 		for _, name := range names {
 			if err := unix.Unlinkat(c.dir, name, 0); err != nil && err != unix.ENOENT {
 				failed = errors.Join(failed, fmt.Errorf("container %s: remove %s: %w", c.ID, name, err))

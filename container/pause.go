@@ -11,6 +11,13 @@ import (
 // Pause freezes all processes of the container.
 func (c *Container) Pause() error {
 	defer c.runtime.Trace.Begin("pause").End()
+	if c.Cgroup.Unit != "" {
+		// An update that has stopped it (see atStandstill) would let it go again.
+		if err := c.hold(); err != nil {
+			return err
+		}
+		defer c.Release()
+	}
 	switch status := c.status(); status {
 	case specs.StateRunning, specs.StateCreated:
 	default:

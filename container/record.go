@@ -52,6 +52,8 @@ const (
 	recordFile = "state.json"
 	configFile = "config.json"
 	gateFile   = "start"
+	// standstillFile is there while an update has stopped the container (see atStandstill).
+	standstillFile = "standstill"
 )
 
 func (r *Record) encode() []byte {

@@ -306,11 +306,14 @@ func (c *Container) hold() error {
 	if err := c.acquire(); err != nil {
 		return err
 	}
-	if err := c.reload(); err != nil {
-		c.Release()
-		return err
+	err := c.reload()
+	if err == nil && c.atStand() {
+		err = c.endStandstill()
 	}
-	return nil
+	if err != nil {
+		c.Release()
+	}
+	return err
 }
 
 // gone reports whether the folder was removed by who had its lock before.
@@ -351,7 +354,7 @@ func (c *Container) removeFolder() {
 		// It was never started, or is to notify of its readiness, or a command was killed.
 		_ = unix.Unlinkat(c.dir, notifyDir+"/"+notifySocket, 0)
 		_ = unix.Unlinkat(c.dir, notifyDir, unix.AT_REMOVEDIR)
-		for _, name := range [...]string{gateFile, "." + recordFile + ".new", "." + configFile + ".new"} {
+		for _, name := range [...]string{gateFile, standstillFile, "." + recordFile + ".new", "." + configFile + ".new"} {
 			_ = unix.Unlinkat(c.dir, name, 0)
 		}
 		err = unix.Rmdir(path)

@@ -30,7 +30,7 @@ func (c *Container) status() specs.ContainerState {
 		return specs.StateCreating
 	case !c.alive():
 		return specs.StateStopped
-	case c.frozen(): // also before its start, which it would not hear of
+	case c.frozen() && c.paused(): // also before its start, which it would not hear of
 		return Paused
 	case c.atGate():
 		return specs.StateCreated

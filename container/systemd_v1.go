@@ -2,10 +2,12 @@ package container
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/device"
 	"github.com/berth-runtime/berth/host"
+	"golang.org/x/sys/unix"
 )
 
 // atStandstill lets systemd change the limits of the container's unit while the
@@ -34,12 +36,85 @@ func (c *Container) atStandstill(g *cgroup.Group, h *host.Host, rules *device.Po
 	}
 	frozen, err := g.Frozen()
 	if err == nil && !frozen {
-		if err = g.Freeze(); err == nil {
-			defer g.Thaw()
+		if err = c.stop(g); err == nil {
+			defer c.goOn(g)
 		}
 	}
 	if err != nil {
 		c.runtime.warn("container %s: its processes may be refused their devices for an instant: %v", c.ID, err)
 	}
 	return errors.Join(change(), g.SetDevices(*rules))
+}
+
+// stop freezes the container for an update. Before, it is put on record: whoever finds
+// the container frozen can tell that nobody has paused it, and lets it go on where the
+// update was killed.
+func (c *Container) stop(g *cgroup.Group) error {
+	fd, err := unix.Openat(c.dir, standstillFile, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", standstillFile, err)
+	}
+	unix.Close(fd)
+	if err = g.Freeze(); err != nil {
+		c.goOn(g)
+	}
+	return err
+}
+
+func (c *Container) goOn(g *cgroup.Group) {
+	if err := g.Thaw(); err != nil {
+		c.runtime.warn("container %s: %v", c.ID, err)
+		return // it stays on record
+	}
+	_ = unix.Unlinkat(c.dir, standstillFile, 0)
+}
+
+// atStand reports whether an update has stopped the container.
+func (c *Container) atStand() bool { return c.Cgroup.Unit != "" && c.has(standstillFile) }
+
+// endStandstill lets a container go on whose update was killed while it stood still. Its
+// devices are those of its config again; the other limits may be the old or the new ones.
+// The caller has the lock.
+func (c *Container) endStandstill() error {
+	g, err := c.openGroup()
+	if err != nil || g == nil {
+		return err
+	}
+	defer g.Close()
+	s, err := c.config()
+	if err != nil {
+		return err
+	}
+	if s.Linux != nil && s.Linux.Resources != nil && len(s.Linux.Resources.Devices) > 0 {
+		rules, err := device.Fold(device.WithDefaults(s.Linux.Resources.Devices))
+		if err != nil {
+			return err
+		}
+		if err := g.SetDevices(rules); err != nil {
+			return fmt.Errorf("container %s: allow its devices again, of which an update was killed: %w", c.ID, err)
+		}
+	}
+	c.goOn(g)
+	return nil
+}
+
+// paused reports whether a frozen container was paused by somebody. An update that is at
+// work has stopped it for an instant, and is not waited for; after one that was killed
+// it is let go.
+func (c *Container) paused() bool {
+	if !c.atStand() {
+		return true
+	}
+	if c.locked {
+		return false
+	}
+	held, err := c.tryAcquire()
+	if held && err == nil && c.atStand() {
+		err = c.endStandstill()
+	}
+	c.Release()
+	if err != nil {
+		c.runtime.warn("%v", err)
+	}
+	return false
 }

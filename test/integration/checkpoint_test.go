@@ -270,8 +270,8 @@ func TestRestoreAsUnit(t *testing.T) {
 	c := counter(b)
 	show := func(unit, name string) string { return property(t, unit, name) }
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
-		systemd, address := newStandIn(t, b)
-		c.Env, show = append(c.Env, address), systemd.property
+		systemd, address := harness.NewStandIn(t, b)
+		c.Env, show = append(c.Env, address), systemd.Property
 	}
 	c.Spec.Linux.CgroupsPath = ""
 	c.Spec.Linux.Resources = &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: ptr(int64(50))}}

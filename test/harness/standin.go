@@ -1,4 +1,4 @@
-package integration
+package harness
 
 import (
 	"bufio"
@@ -12,22 +12,20 @@ import (
 	"testing"
 
 	"github.com/godbus/dbus/v5"
-
-	"github.com/berth-runtime/berth/test/harness"
 )
 
 const (
-	managerPath      = dbus.ObjectPath("/org/freedesktop/systemd1")
-	managerInterface = "org.freedesktop.systemd1.Manager"
+	systemdPath      = dbus.ObjectPath("/org/freedesktop/systemd1")
+	systemdInterface = "org.freedesktop.systemd1.Manager"
 )
 
-// standIn takes the place of systemd for what no guest can do: CRIU needs more of ptrace than User-Mode Linux has, and
-// the machines that CRIU works on need not have systemd. It makes and removes the cgroups of scopes, and does no more.
-type standIn struct {
+// StandIn takes the place of systemd for what no guest can do: CRIU needs more of ptrace than User-Mode Linux has, and
+// the machines that CRIU works on need not have systemd. It makes and removes the cgroups of scopes, keeps their properties, and does no more.
+type StandIn struct {
 	conn *dbus.Conn
 	home string // the cgroup below which its units are, as those of a systemd in a container
 	// hierarchies are those that systemd looks after, or enough of them.
-	hierarchies []harness.Hierarchy
+	hierarchies []Hierarchy
 
 	mu    sync.Mutex
 	units map[string]map[string]dbus.Variant
@@ -39,19 +37,19 @@ type unitProperty struct {
 	Value dbus.Variant
 }
 
-// newStandIn starts one on a bus of its own, and gives what the engine finds it by.
-func newStandIn(t *testing.T, b *harness.Box) (*standIn, string) {
+// NewStandIn starts one on a bus of its own, and gives what the engine finds it by.
+func NewStandIn(t *testing.T, b *Box) (*StandIn, string) {
 	t.Helper()
 	if _, err := os.Stat("/run/systemd/private"); err == nil {
-		harness.Skip(t, "needs a machine without systemd: root reaches it by its own socket")
+		Skip(t, "needs a machine without systemd: root reaches it by its own socket")
 	}
-	daemon := harness.NeedTool(t, "dbus-daemon", "dbus-daemon")
+	daemon := NeedTool(t, "dbus-daemon", "dbus-daemon")
 	config := b.WriteFile("bus.conf", `<busconfig><type>session</type><listen>unix:path=`+b.Path("bus")+`</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy></busconfig>`, 0o600)
 	cmd := exec.Command(daemon, "--nofork", "--nopidfile", "--print-address", "--config-file="+config)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	b.must(err)
+	b.must(cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -61,21 +59,21 @@ func newStandIn(t *testing.T, b *harness.Box) (*standIn, string) {
 	}
 	address := "unix:path=" + b.Path("bus")
 	conn, err := dbus.Connect(address)
-	must(t, err)
+	b.must(err)
 	t.Cleanup(func() { conn.Close() })
-	s := &standIn{conn: conn, home: "/" + b.Tag + "-systemd", units: map[string]map[string]dbus.Variant{}}
-	for _, h := range harness.Hierarchies(t) {
+	s := &StandIn{conn: conn, home: "/" + b.Tag + "-systemd", units: map[string]map[string]dbus.Variant{}}
+	for _, h := range Hierarchies(t) {
 		if h.Unified || slices.Contains(h.Controllers, "pids") {
 			s.hierarchies = append(s.hierarchies, h)
 		}
 	}
-	must(t, conn.Export(s, managerPath, managerInterface))
-	must(t, conn.ExportSubtree(standInProperties{s}, managerPath, "org.freedesktop.DBus.Properties"))
+	b.must(conn.Export(s, systemdPath, systemdInterface))
+	b.must(conn.ExportSubtree(standInProperties{s}, systemdPath, "org.freedesktop.DBus.Properties"))
 	_, err = conn.RequestName("org.freedesktop.systemd1", 0)
-	must(t, err)
+	b.must(err)
 	t.Cleanup(func() {
 		for _, dir := range s.dirs("/system.slice") {
-			must(t, removeDirs(dir, filepath.Dir(dir)))
+			b.must(removeDirs(dir, filepath.Dir(dir)))
 		}
 	})
 	return s, "DBUS_SYSTEM_BUS_ADDRESS=" + address
@@ -91,7 +89,7 @@ func removeDirs(dirs ...string) error {
 }
 
 // dirs are the folders of one of its cgroups.
-func (s *standIn) dirs(path string) []string {
+func (s *StandIn) dirs(path string) []string {
 	var dirs []string
 	for _, h := range s.hierarchies {
 		dirs = append(dirs, filepath.Join(h.Dir, s.home, path))
@@ -99,8 +97,8 @@ func (s *standIn) dirs(path string) []string {
 	return dirs
 }
 
-// property is what systemctl would show, of those that the unit was given.
-func (s *standIn) property(unit, name string) string {
+// Property is what systemctl would show, of those that the unit was given.
+func (s *StandIn) Property(unit, name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch v, given := s.units[unit][name]; {
@@ -114,7 +112,7 @@ func (s *standIn) property(unit, name string) string {
 	return ""
 }
 
-func failed(err error) *dbus.Error {
+func dbusError(err error) *dbus.Error {
 	if err == nil {
 		return nil
 	}
@@ -122,7 +120,7 @@ func failed(err error) *dbus.Error {
 }
 
 // StartTransientUnit, StopUnit and the like are systemd's methods by their names.
-func (s *standIn) StartTransientUnit(name, mode string, properties []unitProperty, _ []struct {
+func (s *StandIn) StartTransientUnit(name, mode string, properties []unitProperty, _ []struct {
 	Name       string
 	Properties []unitProperty
 }) (dbus.ObjectPath, *dbus.Error) {
@@ -134,18 +132,18 @@ func (s *standIn) StartTransientUnit(name, mode string, properties []unitPropert
 	}
 	for _, dir := range s.dirs("/system.slice/" + name) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return "", failed(err)
+			return "", dbusError(err)
 		}
 		for _, pid := range s.units[name]["PIDs"].Value().([]uint32) {
 			if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Append(nil, pid), 0); err != nil {
-				return "", failed(err)
+				return "", dbusError(err)
 			}
 		}
 	}
 	return s.job(name)
 }
 
-func (s *standIn) StopUnit(name, mode string) (dbus.ObjectPath, *dbus.Error) {
+func (s *StandIn) StopUnit(name, mode string) (dbus.ObjectPath, *dbus.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.units[name] == nil {
@@ -153,31 +151,44 @@ func (s *standIn) StopUnit(name, mode string) (dbus.ObjectPath, *dbus.Error) {
 	}
 	delete(s.units, name)
 	if err := removeDirs(s.dirs("/system.slice/" + name)...); err != nil {
-		return "", failed(err)
+		return "", dbusError(err)
 	}
 	return s.job(name)
 }
 
-// job tells the end of a job before the method that began it answers, as systemd may.
-func (s *standIn) job(unit string) (dbus.ObjectPath, *dbus.Error) {
-	s.jobs++
-	path := dbus.ObjectPath(fmt.Sprint(managerPath, "/job/", s.jobs))
-	return path, failed(s.conn.Emit(managerPath, managerInterface+".JobRemoved", s.jobs, path, unit, "done"))
+// SetUnitProperties has no effect on the cgroup, as systemd's on version 1 has none that the engine does not repeat.
+func (s *StandIn) SetUnitProperties(name string, runtime bool, properties []unitProperty) *dbus.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.units[name] == nil {
+		return dbus.NewError("org.freedesktop.systemd1.NoSuchUnit", []any{"Unit " + name + " not loaded."})
+	}
+	for _, p := range properties {
+		s.units[name][p.Name] = p.Value
+	}
+	return nil
 }
 
-func (s *standIn) ResetFailedUnit(name string) *dbus.Error { return nil }
+// job tells the end of a job before the method that began it answers, as systemd may.
+func (s *StandIn) job(unit string) (dbus.ObjectPath, *dbus.Error) {
+	s.jobs++
+	path := dbus.ObjectPath(fmt.Sprint(systemdPath, "/job/", s.jobs))
+	return path, dbusError(s.conn.Emit(systemdPath, systemdInterface+".JobRemoved", s.jobs, path, unit, "done"))
+}
 
-func (s *standIn) Subscribe() *dbus.Error { return nil }
+func (s *StandIn) ResetFailedUnit(name string) *dbus.Error { return nil }
+
+func (s *StandIn) Subscribe() *dbus.Error { return nil }
 
 // standInProperties answers questions for properties, of the manager and of units.
-type standInProperties struct{ *standIn }
+type standInProperties struct{ *StandIn }
 
 func (s standInProperties) Get(message dbus.Message, iface, name string) (dbus.Variant, *dbus.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path, _ := message.Headers[dbus.FieldPath].Value().(dbus.ObjectPath)
 	for unit, properties := range s.units {
-		if object := strings.NewReplacer("-", "_2d", ".", "_2e").Replace(unit); string(path) != string(managerPath)+"/unit/"+object {
+		if object := strings.NewReplacer("-", "_2d", ".", "_2e").Replace(unit); string(path) != string(systemdPath)+"/unit/"+object {
 			continue
 		}
 		switch name {
@@ -186,7 +197,10 @@ func (s standInProperties) Get(message dbus.Message, iface, name string) (dbus.V
 		case "ActiveState":
 			return dbus.MakeVariant("active"), nil
 		}
-		return properties[name], nil
+		if v, given := properties[name]; given {
+			return v, nil
+		}
+		return dbus.MakeVariant(""), nil
 	}
 	values := map[string]string{"Version": "257", "ControlGroup": s.home, "ActiveState": "inactive", "SubState": "dead"}
 	return dbus.MakeVariant(values[name]), nil
