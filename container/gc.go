@@ -175,7 +175,8 @@ func abandoned(g *cgroup.Group) bool {
 // container that is otherwise whole.
 func (c *Container) stale() *Leftover {
 	var names, what []string
-	if c.has(gateFile) && c.status() == specs.StateRunning {
+	stands := c.atStand()
+	if c.has(gateFile) && !stands && c.status() == specs.StateRunning {
 		names, what = append(names, gateFile), append(what, "the socket of its start, which is over")
 	}
 	for _, file := range [...]string{recordFile, configFile} {
@@ -183,7 +184,6 @@ func (c *Container) stale() *Leftover {
 			names, what = append(names, temporary), append(what, "a half-written "+file)
 		}
 	}
-	stands := c.atStand()
 	if stands {
 		what = append(what, "the standstill of its processes for an update")
 	}

@@ -105,14 +105,16 @@ func (c *Container) paused() bool {
 	if !c.atStand() {
 		return true
 	}
+	var err error
 	if c.locked {
-		return false
-	}
-	held, err := c.tryAcquire()
-	if held && err == nil && c.atStand() {
 		err = c.endStandstill()
+	} else {
+		var held bool
+		if held, err = c.tryAcquire(); held && c.atStand() {
+			err = c.endStandstill()
+		}
+		c.Release()
 	}
-	c.Release()
 	if err != nil {
 		c.runtime.warn("%v", err)
 	}
