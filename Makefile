@@ -25,7 +25,7 @@ test: ## install what the tests need (saying so) and run them all (TESTS="-short
 
 .PHONY: test-vm
 test-vm: ## run what needs systemd or cgroup v2 in a guest with both, as root and as an ordinary user
-	test/guests/test --quick --timeout 1200
+	test/guests/test --quick --timeout 2400
 
 .PHONY: test-vm-all
 test-vm-all: ## the same in every guest: v2 with old and new systemd, hybrid and legacy; and test-packages
