@@ -40,6 +40,7 @@ type bench struct {
 	engines []engine
 	views   map[string]*view
 	shims   string // our shim's path
+	bare    string // path of a Go program that does nothing, "" for none
 	null    *os.File
 	ids     int
 	report  *Report
@@ -54,16 +55,17 @@ func main() {
 	rounds := flag.Int("rounds", 30, "turns of each contender")
 	rows := flag.String("rows", "", "groups to measure, separated by commas (default: all)")
 	bin := flag.String("bin", "bin", "folder of the programs that were built")
+	bare := flag.String("bare", "", "a Go program that does nothing, to measure beside --version")
 	out := flag.String("docs", "", "folder whose performance.json, performance.svg and performance.md are made anew")
 	draw := flag.Bool("draw", false, "measure nothing: make the table and the plot of the results that there are")
 	flag.Parse()
-	if err := mainError(*rounds, *rows, *bin, *out, *draw); err != nil {
+	if err := mainError(*rounds, *rows, *bin, *bare, *out, *draw); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func mainError(rounds int, rows, bin, docs string, draw bool) error {
+func mainError(rounds int, rows, bin, bare, docs string, draw bool) error {
 	if draw {
 		r, err := readReport(docs)
 		if err != nil {
@@ -79,6 +81,7 @@ func mainError(rounds int, rows, bin, docs string, draw bool) error {
 	if err != nil {
 		return err
 	}
+	b.bare = bare
 	begun := time.Now()
 	b.stopOnSignal()
 	for _, g := range chosen {
