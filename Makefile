@@ -46,10 +46,11 @@ test-containerd: ## run the shim's tests under other releases of containerd, bui
 	test/containerd2/matrix $(VERSIONS)
 
 .PHONY: test-dropin
-test-dropin: ## run Docker and Podman, as root and as an ordinary user, on top of the engine
+test-dropin: ## run Docker, Podman (as root and as an ordinary user) and CRI-O on top of the engine
 	@scripts/install-for tests
+	@test/crio/build > /dev/null || echo "CRI-O can't be built here; what needs it is skipped"
 	BERTH_DROPIN=1 go test -count=1 -v -timeout 60m ./test/dropin
-	BERTH_DROPIN=1 go test -count=1 -v -timeout 60m -run 'Docker|Podman' ./test/docs
+	BERTH_DROPIN=1 go test -count=1 -v -timeout 60m -run 'Docker|Podman|CRIO' ./test/docs
 
 .PHONY: soak
 soak: ## the long versions: of the shim's tests 200 containers at once, 2,000 rounds, 300 kills; 10,000 rounds of the engine

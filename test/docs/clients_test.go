@@ -62,3 +62,18 @@ func TestPodmanPageOfOrdinaryUser(t *testing.T) {
 		t.Errorf("only %d blocks of the page call podman", his)
 	}
 }
+
+// A pod that chooses no runtime is Berth's in the end.
+func TestCRIOPage(t *testing.T) {
+	dropin.NeedTime(t)
+	b := harness.New(t)
+	c := dropin.NewCRIO(b)
+	c.Image()
+	page(t, "docs/cri-o.md", checkout(t, b.Path("page")), c.Env()...)
+	pod := c.Pod("pod", "")
+	one := pod.Run("exec sleep 1000", nil)
+	if out := b.Berth("--root", "/run/berth", "list", "-q").OK(t).Stdout; out != one.ID+"\n" {
+		t.Errorf("berth list shows %q, not %s", out, one.ID)
+	}
+	pod.Remove()
+}

@@ -1,14 +1,12 @@
 package dropin
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/berth-runtime/berth/test/harness"
 )
@@ -19,18 +17,6 @@ func TestMain(m *testing.M) { harness.Main(m) }
 type client interface {
 	Call(args ...string) harness.Result
 	Command(args ...string) *harness.Command
-}
-
-const image = "localhost/drop-in"
-
-// eventually waits for what a client does by itself, and tells nobody about.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(harness.Deadline); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %s", what, harness.Deadline)
-		}
-	}
 }
 
 func inspect(t *testing.T, c client, name, format string) string {
@@ -201,11 +187,17 @@ func build(t *testing.T, b *harness.Box, c client) {
 // limit reads a file of the cgroup in which a container's first process is.
 func limit(t *testing.T, c client, name, controller, v1, v2 string) string {
 	t.Helper()
+	return limitOf(t, inspect(t, c, name, "{{.State.Pid}}"), controller, v1, v2)
+}
+
+// limitOf reads a file of the cgroup in which a process is.
+func limitOf(t *testing.T, pid, controller, v1, v2 string) string {
+	t.Helper()
 	h, file := harness.Controller(t, controller), v1
 	if h.Unified {
 		file = v2
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%s/cgroup", inspect(t, c, name, "{{.State.Pid}}")))
+	text, err := os.ReadFile("/proc/" + pid + "/cgroup")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +212,7 @@ func limit(t *testing.T, c client, name, controller, v1, v2 string) string {
 			return strings.Fields(string(value) + " -")[0]
 		}
 	}
-	t.Fatalf("%s is in no cgroup of %s:\n%s", name, controller, text)
+	t.Fatalf("process %s is in no cgroup of %s:\n%s", pid, controller, text)
 	return ""
 }
 

@@ -1,14 +1,11 @@
 package dropin
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/berth-runtime/berth/test/harness"
@@ -17,16 +14,15 @@ import (
 // Docker is a dockerd of a test, with its client.
 type Docker struct {
 	*Machine
-	client, daemon string
-	ready          *net.UnixConn
-	cmd            *exec.Cmd
-	log            *os.File
+	*daemon
+	client, program string
+	ready           *net.UnixConn
 }
 
 // NewDocker finds Debian's Docker. It is started by Restart, or by what pages call for that.
 func NewDocker(b *harness.Box) *Docker {
 	b.T.Helper()
-	d := &Docker{daemon: harness.NeedTool(b.T, "dockerd", "docker.io")}
+	d := &Docker{program: harness.NeedTool(b.T, "dockerd", "docker.io")}
 	harness.NeedTool(b.T, "containerd-shim-runc-v2", "containerd")
 	d.Machine = NewMachine(b)
 	// Found now, as one in /usr/local is out of the way.
@@ -35,23 +31,14 @@ func NewDocker(b *harness.Box) *Docker {
 	d.ready, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: b.Path("ready"), Net: "unixgram"})
 	d.must(err)
 	b.T.Cleanup(func() { d.ready.Close() })
-	d.log, err = os.Create(b.Path("dockerd.log"))
-	d.must(err)
-	b.T.Cleanup(func() {
-		d.stop()
-		if b.T.Failed() {
-			text, _ := os.ReadFile(d.log.Name())
-			b.T.Logf("the log of dockerd ends:\n%s", text[max(0, len(text)-6000):])
-		}
-		d.log.Close()
-	})
-	d.serveSystemctl()
+	d.daemon = newDaemon(b, "dockerd")
+	d.serveSystemctl("docker", d.restart)
 	return d
 }
 
 // Call calls the client.
 func (d *Docker) Call(args ...string) harness.Result {
-	d.b.T.Helper()
+	d.Machine.b.T.Helper()
 	return d.call(d.client, args...)
 }
 
@@ -61,14 +48,10 @@ func (d *Docker) Command(args ...string) *harness.Command { return d.command(d.c
 // restart starts dockerd, and comes back when it takes calls. Of networks it has none, since not every
 // machine has bridges and packet filters; what a test asks for is never about them.
 func (d *Docker) restart() error {
-	d.stop()
-	d.cmd = exec.Command(d.daemon, "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
-		"--exec-opt=native.cgroupdriver=cgroupfs", "--cgroup-parent=/"+d.b.Tag, "--default-ulimit=nofile=4096:4096")
-	d.cmd.Env = append(append(os.Environ(), d.Env()...), "NOTIFY_SOCKET="+d.b.Path("ready"), d.b.Mark())
-	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := d.cmd.Start(); err != nil {
-		d.cmd = nil
+	cmd := exec.Command(d.program, "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
+		"--exec-opt=native.cgroupdriver=cgroupfs", "--cgroup-parent=/"+d.Machine.b.Tag, "--default-ulimit=nofile=4096:4096")
+	cmd.Env = append(append(os.Environ(), d.Env()...), "NOTIFY_SOCKET="+d.Machine.b.Path("ready"), d.Machine.b.Mark())
+	if err := d.start(cmd); err != nil {
 		return err
 	}
 	buf := make([]byte, 4096)
@@ -86,58 +69,10 @@ func (d *Docker) restart() error {
 	}
 }
 
-func (d *Docker) stop() {
-	if d.cmd == nil {
-		return
-	}
-	d.cmd.Process.Signal(syscall.SIGTERM)
-	d.cmd.Wait()
-	d.cmd = nil
-}
-
 // Configure writes daemon.json and starts the daemon with it.
 func (d *Docker) Configure(config string) {
-	d.b.T.Helper()
+	d.Machine.b.T.Helper()
 	d.must(os.MkdirAll("/etc/docker", 0o755))
 	d.must(os.WriteFile("/etc/docker/daemon.json", []byte(config), 0o644))
 	d.must(d.restart())
-}
-
-// serveSystemctl makes a systemctl that knows one thing, to restart docker, and has this process do it: who
-// starts a daemon has to wait for its end.
-func (d *Docker) serveSystemctl() {
-	d.b.T.Helper()
-	d.b.WriteFile("bin/systemctl", fmt.Sprintf(`#!/bin/sh
-[ "$*" = "restart docker" ] || exit 2
-echo restart > %[1]s
-read -r answer < %[2]s
-[ "$answer" = ok ] || { echo "$answer" >&2; exit 1; }
-`, d.b.Path("asked"), d.b.Path("answer")), 0o755)
-	for _, name := range []string{"asked", "answer"} {
-		d.must(syscall.Mkfifo(d.b.Path(name), 0o600))
-	}
-	// For reading and writing: opening waits for nobody, and the end never comes by itself.
-	asked, err := os.OpenFile(d.b.Path("asked"), os.O_RDWR, 0)
-	d.must(err)
-	answer, err := os.OpenFile(d.b.Path("answer"), os.O_RDWR, 0)
-	d.must(err)
-	done := make(chan struct{})
-	d.b.T.Cleanup(func() {
-		asked.Close()
-		<-done
-		answer.Close()
-	})
-	go func() {
-		defer close(done)
-		lines := bufio.NewScanner(asked)
-		for lines.Scan() {
-			text := "ok"
-			if err := d.restart(); err != nil {
-				text = err.Error()
-			}
-			if _, err := fmt.Fprintln(answer, text); err != nil && !errors.Is(err, os.ErrClosed) {
-				return
-			}
-		}
-	}()
 }

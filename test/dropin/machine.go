@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,6 +87,15 @@ func (m *Machine) must(err error) {
 	}
 }
 
+// leaveOrphans has orphans go to the host's init, which takes their statuses at once; this process, who gets them otherwise,
+// does so at its end. Podman waits until conmon is gone, and a zombie is not; and the end of a container's first process waits
+// for the zombies of what CRI-O has executed there.
+func (m *Machine) leaveOrphans() {
+	m.b.T.Helper()
+	m.must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0))
+	m.b.T.Cleanup(func() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
+}
+
 // podmanParent is below the root of each hierarchy. Podman knows no setting for another.
 const podmanParent = "libpod_parent"
 
@@ -113,6 +123,9 @@ func (m *Machine) Install() {
 func (m *Machine) Env() []string {
 	return []string{"PATH=" + m.Bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + m.b.Dir}
 }
+
+// image is the name of what Image makes.
+const image = "localhost/drop-in"
 
 // Image makes an archive of a root file system with busybox and test/inside.
 func (m *Machine) Image() string {
@@ -162,6 +175,16 @@ func (m *Machine) end() {
 		// With what a client keeps mounted there for itself, like the namespace of its default network.
 		if err := unix.Unmount(m.mounts[i], unix.MNT_DETACH); err != nil {
 			m.b.T.Errorf("unmount %s: %v", m.mounts[i], err)
+		}
+	}
+}
+
+// eventually waits for what a client does by itself, and tells nobody about.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(harness.Deadline); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %s", what, harness.Deadline)
 		}
 	}
 }

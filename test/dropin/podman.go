@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -28,10 +26,7 @@ func NewPodman(b *harness.Box) *Podman {
 	harness.NeedTool(b.T, "podman", "podman")
 	p := &Podman{Machine: NewMachine(b)}
 	p.program = harness.NeedTool(b.T, "podman", "podman")
-	// Podman waits until conmon is gone, and a zombie is not: whose children are orphaned here gets them, and
-	// this process takes no statuses before its end. An init does.
-	p.must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0))
-	b.T.Cleanup(func() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
+	p.leaveOrphans()
 	p.must(os.MkdirAll("/etc/containers/containers.conf.d", 0o755))
 	p.must(os.WriteFile("/etc/containers/containers.conf.d/machine.conf", []byte(`[containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
