@@ -84,10 +84,10 @@ func addFiles(t *testing.T, to map[string]string) {
 			if err != nil {
 				return err
 			}
-			switch elsewhere := st.Dev != of.Dev; { // /proc, /sys, the host's folders
-			case e.IsDir() && (elsewhere || slices.Contains(own, path)):
+			switch notOurs := st.Dev != of.Dev || slices.Contains(own, path); { // /proc, /sys, the host's folders are on other devices
+			case notOurs && e.IsDir():
 				return fs.SkipDir
-			case elsewhere || ofDpkg(path):
+			case notOurs || ofDpkg(path):
 				return nil
 			}
 			to[path] = fmt.Sprintf("mode %o, owner %d:%d", st.Mode, st.Uid, st.Gid)
