@@ -163,13 +163,28 @@ func writeFileAt(dir int, name string, data []byte, mode uint32) error {
 	err = writeAll(fd, data)
 	err = errors.Join(err, unix.Close(fd))
 	if err == nil {
-		err = unix.Renameat(dir, temporary, dir, name)
+		err = putInPlace(dir, temporary, name)
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dir, temporary, 0)
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
+}
+
+// putInPlace gives a file another's name. ext4 and others write a file to the disk that
+// is renamed over another one, lest a crash of the machine leave an empty one, and
+// who removes it soon after waits for that. State is not worth it: no container lives
+// longer than the machine. What is exchanged for another is not written.
+func putInPlace(dir int, temporary, name string) error {
+	switch err := unix.Renameat2(dir, temporary, dir, name, unix.RENAME_EXCHANGE); err {
+	case nil:
+		return unix.Unlinkat(dir, temporary, 0) // the old one
+	case unix.ENOENT, unix.EINVAL: // there is no old one, or the file system can't
+		return unix.Renameat(dir, temporary, dir, name)
+	default:
+		return err
+	}
 }
 
 func writeAll(fd int, data []byte) error {
