@@ -44,6 +44,7 @@ const lasting = 1000
 // newForeground catches signals from now on: one that comes while the container
 // is made reaches its process once that runs.
 func (p *program) newForeground() (*foreground, error) {
+	sys.WatchLess()
 	var signals []unix.Signal
 	for n := unix.Signal(1); n <= 64; n++ {
 		switch n {
@@ -94,8 +95,6 @@ func (f *foreground) console(master *os.File) error {
 // wait forwards signals until the process has ended.
 func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 	defer f.trace.Begin("the program runs").End()
-	// Whatever is still to come may last, so garbage is worth collecting.
-	debug.SetGCPercent(100)
 	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(child.PidFD), Events: unix.POLLIN}, {Fd: int32(f.deadline), Events: unix.POLLIN}}
 	timeout := lasting
 	for {
@@ -106,6 +105,7 @@ func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 			return 0, fmt.Errorf("wait for process %d: %w", child.Pid, err)
 		case n == 0:
 			timeout = -1
+			debug.SetGCPercent(100) // what lasts is worth collecting garbage
 			f.confine()
 			continue
 		}
