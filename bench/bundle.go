@@ -94,7 +94,11 @@ func (b *bench) spec(k kind, args ...string) *specs.Spec {
 
 // bundle writes a bundle, and gives its folder.
 func (b *bench) bundle(name string, s *specs.Spec) (string, error) {
-	dir := filepath.Join(b.dir, "bundle-"+name)
+	return b.bundleIn(b.dir, name, s)
+}
+
+func (b *bench) bundleIn(parent, name string, s *specs.Spec) (string, error) {
+	dir := filepath.Join(parent, "bundle-"+name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}

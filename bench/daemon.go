@@ -49,9 +49,8 @@ func (b *bench) startDaemon() (*daemon, error) {
 	}
 	// What containerd, shims and engines keep of a container is in memory, as /run
 	// is on a host: on a disk the making of files would be much of what is measured.
-	for _, name := range []string{"state", "engine"} {
-		at := filepath.Join(d.dir, name)
-		if err := os.Mkdir(at, 0o711); err != nil {
+	for _, at := range []string{d.state(), filepath.Join(d.dir, "engine"), "/run/containerd"} {
+		if err := os.MkdirAll(at, 0o711); err != nil {
 			return nil, err
 		}
 		if err := unix.Mount("tmpfs", at, "tmpfs", 0, "mode=711"); err != nil {
@@ -95,6 +94,9 @@ func (d *daemon) stop() {
 	_, _ = d.process.Wait()
 	d.log.Close()
 }
+
+// state is containerd's folder for bundles.
+func (d *daemon) state() string { return filepath.Join(d.dir, "state") }
 
 func (d *daemon) socket() string { return filepath.Join(d.dir, "c.sock") }
 

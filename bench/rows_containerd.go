@@ -241,7 +241,7 @@ func (b *bench) shimStart(d *daemon, v *view, runtimes []runtimeOf) error {
 		}
 		contenders = append(contenders, contender{r.name, func() (sample, error) {
 			id := b.id()
-			dir, err := b.bundle(id, b.spec(plain, "/bin/true"))
+			dir, err := b.bundleIn(d.state(), id, b.spec(plain, "/bin/true"))
 			if err != nil {
 				return sample{}, err
 			}
