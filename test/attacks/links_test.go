@@ -37,6 +37,14 @@ func eachWay(t *testing.T, name string, files map[string]string, dirs []string, 
 	}
 }
 
+// leadOn lets the link at name lead to a file in the folder that it led to.
+func leadOn(t *testing.T, c *harness.Container, name, file string) {
+	t.Helper()
+	target, err := os.Readlink(c.Path(name))
+	check(t, err)
+	link(c, name, filepath.Join(target, file))
+}
+
 // tryRun runs the container, which may be refused, but in one line.
 func tryRun(t *testing.T, c *harness.Container) harness.Result {
 	t.Helper()
@@ -110,6 +118,9 @@ func TestConsoleLeadsOutside(t *testing.T) {
 	for _, name := range []string{"dev/console", "dev/pts", "dev/ptmx", "dev/pts/ptmx"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			eachWay(t, name, map[string]string{"ptmx": "the host's"}, nil, func(t *testing.T, c *harness.Container, o *outside) {
+				if name != "dev/pts" {
+					leadOn(t, c, name, "ptmx") // in the place of a file, a folder would be no trap
+				}
 				withoutMount(c, "/dev")
 				withoutMount(c, "/dev/shm")
 				withoutMount(c, "/dev/mqueue")
@@ -185,9 +196,37 @@ func TestMaskedWithAnotherNull(t *testing.T) {
 	}
 }
 
+// The same after the runtime has found that the container's /dev/null is the device: whoever shares the root with the container exchanges
+// it then. A hook does that, at an instant that TestRace may or may not meet.
+func TestNullIsExchangedBeforeTheMasking(t *testing.T) {
+	b := harness.New(t)
+	o := newOutside(b, map[string]string{"file": "the host's"})
+	c := b.Container("/inside", "look", "/etc/secret")
+	c.WriteFile("etc/secret", "secret", 0o644)
+	for _, name := range []string{"/dev", "/dev/pts", "/dev/shm", "/dev/mqueue"} {
+		withoutMount(c, name)
+	}
+	c.Spec.Linux.MaskedPaths = append(c.Spec.Linux.MaskedPaths, "/etc/secret")
+	c.Spec.Linux.Resources = nil
+	for name, exchange := range map[string]string{
+		"link to a file outside": "ln -s " + o.dir + "/file", "link into procfs": "ln -s /proc/sys/kernel/core_pattern",
+		"regular file": "cp " + o.dir + "/file", "a missing place": "ln -s /no/where",
+	} {
+		null := c.Path("dev/null")
+		c.Spec.Hooks = &specs.Hooks{CreateContainer: []specs.Hook{{Path: "/bin/sh", Args: []string{"sh", "-c", "rm -f " + null + " && " + exchange + " " + null}}}}
+		if f := harness.ParseView(t, c.Run().OK(t).Stdout).Files["/etc/secret"]; f.Type != "char" || f.Major != 1 || f.Minor != 3 {
+			t.Errorf("%s: the masked file is %+v, not the null device", name, f)
+		}
+		unlink(t, null)
+		o.untouched()
+		harness.Report(t, "attacks", 1)
+	}
+}
+
 // CVE-2025-24965: a handler wrote its config to a fixed name in the root file system.
 func TestHandlersConfigIsALink(t *testing.T) {
-	eachWay(t, ".krun_config.json", nil, nil, func(t *testing.T, c *harness.Container, o *outside) {
+	eachWay(t, ".krun_config.json", map[string]string{"config": "kept"}, nil, func(t *testing.T, c *harness.Container, o *outside) {
+		leadOn(t, c, ".krun_config.json", "config")
 		for _, handler := range []string{"krun", "wasm", "wasmtime"} {
 			c.Spec.Annotations = map[string]string{"run.oci.handler": handler, "module.wasm.image/variant": "compat"}
 			tryRun(t, c)

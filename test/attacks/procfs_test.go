@@ -55,11 +55,18 @@ func TestVolumeOnProcLeadsOn(t *testing.T) {
 		c.Spec.Linux.ReadonlyPaths = nil
 		c.Spec.Linux.Sysctl = map[string]string{"kernel.domainname": "by.sysctl"}
 		c.Spec.Process.Args = []string{"/inside", "look"}
-		if r := tryRun(t, c); r.Code == 0 {
-			if v := harness.ParseView(t, r.Stdout); v.Domain != "by.sysctl" {
-				t.Errorf("the domain name is %q", v.Domain)
+		real := func() {
+			if r := tryRun(t, c); r.Code == 0 {
+				if v := harness.ParseView(t, r.Stdout); v.Domain != "by.sysctl" {
+					t.Errorf("the domain name is %q", v.Domain)
+				}
 			}
 		}
+		real()
+		// To where it also leads inside of the container.
+		link(c, "volume/kernel/domainname", "../elsewhere")
+		c.WriteFile("volume/elsewhere", "kept", 0o644)
+		real()
 	})
 }
 
