@@ -1,6 +1,8 @@
 package dropin
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/berth-runtime/berth/test/harness"
@@ -24,6 +26,34 @@ func TestDocker(t *testing.T) {
 	dockerHealth(t, d)
 	dockerRestarts(t, d)
 	dockerDevices(t, d)
+}
+
+// Docker with the shim too. 20.10 can't be told of one, but takes the first of the name that it knows.
+func TestDockerByTheShim(t *testing.T) {
+	NeedTime(t)
+	b := harness.New(t)
+	d := NewDocker(b)
+	d.Install()
+	shim := d.InstallShim("containerd-shim-runc-v2")
+	d.Configure(`{"runtimes": {"berth": {"path": "/usr/local/bin/berth"}}, "default-runtime": "berth"}`)
+	d.Call("import", d.Image(), image).OK(t)
+
+	d.Call("run", "-d", "--name", "child", image, "sleep", "1000").OK(t)
+	status, err := os.ReadFile("/proc/" + inspect(t, d, "child", "{{.State.Pid}}") + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "PPid:")
+	parent := strings.Fields(rest)[0]
+	if exe, err := os.Readlink("/proc/" + parent + "/exe"); err != nil || exe != shim {
+		t.Errorf("the parent of the container's process is %s, %v", exe, err)
+	}
+	d.Call("rm", "-f", "child").OK(t)
+	statuses(t, d)
+	life(t, b, d, true)
+	dockerLimits(t, d)
+	dockerHealth(t, d)
+	dockerRestarts(t, d)
 }
 
 // Limits hold from the start, and are changed while the container runs.

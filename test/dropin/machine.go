@@ -3,6 +3,7 @@ package dropin
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,6 +118,17 @@ func (m *Machine) Install() {
 	program, err := os.ReadFile(harness.Engine(m.b.T))
 	m.must(err)
 	m.must(os.WriteFile("/usr/local/bin/berth", program, 0o755))
+}
+
+// InstallShim puts the shim there under a name, and gives its path.
+func (m *Machine) InstallShim(name string) string {
+	m.b.T.Helper()
+	path := "/usr/local/bin/" + name
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/berth-runtime/berth/cmd/containerd-shim-berth-v2")
+	if out, err := build.CombinedOutput(); err != nil {
+		m.b.T.Fatalf("build the shim: %v\n%s", err, out)
+	}
+	return path
 }
 
 // Env is the environment of clients: nothing of the user's own configuration.
