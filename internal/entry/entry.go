@@ -18,8 +18,9 @@ func init() {
 		return
 	}
 	Restore()
-	if value, _ := syscall.Getenv("GOMAXPROCS"); value == "001" {
-		_ = syscall.Unsetenv("GOMAXPROCS")
+	const name = "GOMAXPROCS"
+	if value, _ := syscall.Getenv(name); value == string(oneProc[len(name)+1:len(oneProc)-1]) {
+		_ = syscall.Unsetenv(name)
 	}
 }
 
