@@ -33,8 +33,8 @@ test-vm-all: ## the same in every guest: v2 with old and new systemd, hybrid and
 	$(MAKE) test-packages
 
 .PHONY: test-packages
-test-packages: ## install the .deb in a guest, use it, and purge it
-	test/guests/test -v --as root -- './test/packages InGuest$$'
+test-packages: ## install the .deb in every guest, use it, and purge it
+	test/guests/test -v --all --as root -- './test/packages InGuest$$'
 
 .PHONY: test-fresh
 test-fresh: ## follow the README and the tutorial in a fresh Debian that has nothing but Go and the repository
