@@ -40,16 +40,20 @@ func TestPodOfKubeletsSlices(t *testing.T) {
 		wantProperties(t, unit, map[string]string{"ActiveState": "active", "Slice": slice, "ControlGroup": inside + "/" + unit})
 	}
 	unit := "cri-containerd-" + c.id + ".scope"
-	wantProperties(t, unit, map[string]string{"MemoryMax": "67108864", "CPUQuotaPerSecUSec": "500ms"})
-	if weight := property(t, unit, "CPUWeight"); weight == "[not set]" || weight == "100" {
-		t.Errorf("CPUWeight is %s: the shares are not in it", weight)
+	memory, weight := "MemoryMax", "CPUWeight"
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil { // where the controllers are on v1
+		memory, weight = "MemoryLimit", "CPUShares"
+	}
+	wantProperties(t, unit, map[string]string{memory: "67108864", "CPUQuotaPerSecUSec": "500ms"})
+	if got := property(t, unit, weight); got == "[not set]" || got == "100" || weight == "CPUShares" && got != "512" {
+		t.Errorf("%s is %s: the shares are not in it", weight, got)
 	}
 	if _, err := n.UpdateContainerResources(n.ctx(), &cri.UpdateContainerResourcesRequest{
 		ContainerId: c.id, Linux: &cri.LinuxContainerResources{MemoryLimitInBytes: 96 << 20, CpuPeriod: 100000, CpuQuota: 25000},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	wantProperties(t, unit, map[string]string{"MemoryMax": "100663296", "CPUQuotaPerSecUSec": "250ms"})
+	wantProperties(t, unit, map[string]string{memory: "100663296", "CPUQuotaPerSecUSec": "250ms"})
 	if got := c.exec("cat /sys/fs/cgroup/memory.max || cat /sys/fs/cgroup/memory/memory.limit_in_bytes"); got != "100663296\n" {
 		t.Errorf("the container sees a limit of memory of %q", got)
 	}
