@@ -41,6 +41,9 @@ func (m *maker) prepare() error {
 	if err := m.sources(); err != nil {
 		return err
 	}
+	if err := m.hostDevices(); err != nil {
+		return err
+	}
 	if p.Root.Discard {
 		layers, err := layersOf(p)
 		if err != nil {

@@ -55,50 +55,6 @@ func (m *maker) serve(ask compile.Record, fd int) error {
 	return fmt.Errorf("the container's init asks for %d, which means nothing", ask.Kind)
 }
 
-// sameDevice refuses a file that stands where a device is to be made, unless it
-// is that device ("MUST generate an error", config-linux.md).
-func (m *maker) sameDevice(i, fd int) error {
-	d := &m.plan.Devices[i]
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return fmt.Errorf("look at %s: %w", d.Path, err)
-	}
-	kind := uint32(unix.S_IFCHR)
-	switch d.Type {
-	case 'b':
-		kind = unix.S_IFBLK
-	case 'p':
-		kind = unix.S_IFIFO
-	}
-	if st.Mode&unix.S_IFMT == kind && (d.Type == 'p' || st.Rdev == unix.Mkdev(d.Major, d.Minor)) {
-		return nil
-	}
-	at := ""
-	if d.At != "" {
-		at = "config.json " + d.At + ": "
-	}
-	return fmt.Errorf("%smake the device %s (%c %d:%d): another file is there already (%s)", at, d.Path, d.Type, d.Major, d.Minor, fileKind(&st))
-}
-
-func fileKind(st *unix.Stat_t) string {
-	device := strconv.Itoa(int(unix.Major(st.Rdev))) + ":" + strconv.Itoa(int(unix.Minor(st.Rdev)))
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFREG:
-		return "a regular file"
-	case unix.S_IFDIR:
-		return "a directory"
-	case unix.S_IFLNK:
-		return "a symbolic link"
-	case unix.S_IFCHR:
-		return "the character device " + device
-	case unix.S_IFBLK:
-		return "the block device " + device
-	case unix.S_IFIFO:
-		return "a fifo"
-	}
-	return "a socket"
-}
-
 // adjustOOM sets how likely the kernel is to kill the process. Lowering it takes
 // CAP_SYS_RESOURCE of the host, so it is done from here.
 func (c *Container) adjustOOM(pid int, adjust *int, at string) error {

@@ -51,6 +51,9 @@ func devicesOf(list []specs.LinuxDevice, mounts []Mount, userNS bool) []Device {
 		if d.Type == 'u' {
 			d.Type = 'c' // mknod(1): u is an unbuffered character device
 		}
+		if d.Type == 'p' {
+			d.Bind = false // anybody may make a pipe (mknod(2)), and the host has none to take
+		}
 		if l.FileMode != nil {
 			d.Mode = uint32(l.FileMode.Perm()) | uint32(*l.FileMode)&0o7000
 		}

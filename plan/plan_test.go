@@ -185,6 +185,8 @@ func TestDevices(t *testing.T) {
 			count: defaults + 1, want: Device{Path: "/dev/a", Type: 'c', Major: 1, Minor: 2, Mode: 0o666, At: "/linux/devices/0"}},
 		{name: "fifo outside of /dev", list: []specs.LinuxDevice{{Path: "/run//pipe", Type: "p"}},
 			count: defaults + 1, want: Device{Path: "/run/pipe", Type: 'p', Mode: 0o666, At: "/linux/devices/0"}},
+		{name: "fifo in a user namespace", userNS: true, list: []specs.LinuxDevice{{Path: "/dev/pipe", Type: "p"}},
+			count: defaults + 1, want: Device{Path: "/dev/pipe", Type: 'p', Mode: 0o666, At: "/linux/devices/0"}},
 		{name: "instead of a default", list: []specs.LinuxDevice{{Path: "/dev/./null", Type: "c", Major: 1, Minor: 3, FileMode: mode(0o600)}},
 			count: defaults, want: Device{Path: "/dev/null", Type: 'c', Major: 1, Minor: 3, Mode: 0o600, At: "/linux/devices/0"}},
 		// A bind mounted /dev is somebody else's, but what is elsewhere is ours.

@@ -51,6 +51,24 @@ func TestUserNamespaceDevices(t *testing.T) {
 	harness.Allowed(t, c.Try(words...), words...)
 }
 
+// A listed device is the host's own, if it is the one that was asked for; a pipe is made.
+func TestUserNamespaceListedDevices(t *testing.T) {
+	b := harness.New(t)
+	c := inUserNamespace(b)
+	c.Spec.Linux.Devices = []specs.LinuxDevice{{Path: "/dev/null", Type: "c", Major: 1, Minor: 3}, {Path: "/dev/pipe", Type: "p"}}
+	v := c.Look("/dev/null", "/dev/pipe")
+	if f := v.Files["/dev/null"]; f.Type != "char" || f.Major != 1 || f.Minor != 3 {
+		t.Errorf("/dev/null is %+v", f)
+	}
+	if f := v.Files["/dev/pipe"]; f.Type != "fifo" {
+		t.Errorf("/dev/pipe is %+v", f)
+	}
+	c.Spec.Linux.Devices[0].Minor = 5
+	c.Run().Fails(t, "/linux/devices/0", "/dev/null (c 1:5) from the host", "1:3")
+	c.Spec.Linux.Devices[0] = specs.LinuxDevice{Path: "/dev/berth-nowhere", Type: "c", Major: 1, Minor: 3}
+	c.Run().Fails(t, "/linux/devices/0", "/dev/berth-nowhere", "no such file or directory")
+}
+
 func TestUserNamespaceIsSeenFromOutside(t *testing.T) {
 	b := harness.New(t)
 	c := inUserNamespace(b, "/inside", "hang")
