@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -105,6 +106,31 @@ func ExampleWatcher() {
 		}
 	}
 	// Output: removed
+}
+
+// To be told when the tasks of a group wait for memory for a fifth of a second within two.
+func ExampleWatcher_WatchPressure() {
+	host, err := cgroup.Detect()
+	if err != nil {
+		log.Fatal(err)
+	}
+	group, err := host.Open("/berth-test-nobody")
+	if err != nil {
+		return // there is no such group here
+	}
+	defer group.Close()
+	watcher, err := cgroup.NewWatcher()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer watcher.Close()
+	if err := watcher.WatchPressure(group, cgroup.PressureTrigger{Resource: "memory", Stall: 200 * time.Millisecond, Window: 2 * time.Second}); err != nil {
+		log.Fatal(err)
+	}
+	for event := range watcher.Events() {
+		fmt.Println(event.Kind)
+	}
+	// Output:
 }
 
 // Where a container's group is by the runtime spec.

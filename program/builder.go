@@ -168,9 +168,6 @@ func (b *Builder) Because(pointer, text string) { b.note = Note{pointer, text} }
 // Note is the note of the calls that follow.
 func (b *Builder) Note() Note { return b.note }
 
-// SetFuel sets how many jumps the Program may take.
-func (b *Builder) SetFuel(jumps uint32) { b.fuel = jumps }
-
 // Call adds a system call.
 func (b *Builder) Call(nr uintptr, args ...Arg) *Op {
 	if len(b.ops) == cap(b.ops) {

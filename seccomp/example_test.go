@@ -82,3 +82,18 @@ func ExampleSyscallNumber() {
 	// SCMP_ARCH_AARCH64 56
 	// SCMP_ARCH_MIPS64 5247
 }
+
+// What would become of calls is known before the filter is loaded.
+func ExampleFilter_Decide() {
+	filter, err := seccomp.CompileFor(specs.ArchX86_64, seccomp.Default())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, flags := range []uint64{unix.CLONE_VFORK, unix.CLONE_NEWUSER} {
+		action, errno, _ := filter.Decide("clone", flags)
+		fmt.Println(action, errno)
+	}
+	// Output:
+	// SCMP_ACT_ALLOW 0
+	// SCMP_ACT_ERRNO 1
+}

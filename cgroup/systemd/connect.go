@@ -152,26 +152,6 @@ func (c *connection) greet(ctx context.Context) error {
 	return err
 }
 
-// OwnerUID is the uid that the bus knows us by, which inside a user namespace is
-// not the one that we see. The user's units are below user-UID.slice.
-func (m *Manager) OwnerUID(ctx context.Context) (int, error) {
-	var uid uint32
-	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		if c.private {
-			return errors.New("systemd's own socket does not say who we are")
-		}
-		answer, err := c.Call(ctx, busCall("GetConnectionUnixUser", "s", c.name))
-		if err != nil {
-			return err
-		}
-		return into(answer, &uid)
-	})
-	if err != nil {
-		return 0, fail("ask the bus for our uid", "", err)
-	}
-	return int(uid), nil
-}
-
 // parseVersion reads what systemd says of itself: "257.4-1", "v249", "systemd 245".
 func parseVersion(s string) (int, error) {
 	digits := strings.TrimLeftFunc(s, func(r rune) bool { return r < '0' || r > '9' })

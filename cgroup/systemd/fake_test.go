@@ -396,10 +396,6 @@ func (c *fakeClient) bus(member string, body []any) []any {
 		c.matches = append(c.matches, body[0].(string))
 	case "RemoveMatch":
 		c.matches = slices.DeleteFunc(c.matches, func(m string) bool { return m == body[0] })
-	case "GetConnectionUnixUser":
-		if body[0] == ":1.7" {
-			return []any{uint32(4711)}
-		}
 	}
 	return nil
 }

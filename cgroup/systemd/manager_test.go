@@ -436,13 +436,6 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestOwnerUID(t *testing.T) {
-	m := start(t, newFake())
-	if uid, err := m.OwnerUID(context.Background()); err != nil || uid != 4711 {
-		t.Errorf("%d %v", uid, err)
-	}
-}
-
 func TestPrivateSocket(t *testing.T) {
 	f := newFake()
 	f.private = true

@@ -56,6 +56,18 @@ func (s *settings) flags() cli.Flags {
 	return f
 }
 
+// command is one that has all settings, and may be interrupted.
+func (s *settings) command(summary, help string, examples []string, run func(context.Context) error) *cli.Command {
+	return &cli.Command{
+		Summary: summary, Help: help, Examples: examples, Flags: s.flags(),
+		Run: func([]string) error {
+			ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+			defer stop()
+			return run(ctx)
+		},
+	}
+}
+
 func (s *settings) load() (*config.Config, error) { return config.Load(s.file, s.overrides) }
 
 // look gives the machine and the plan for it.
@@ -77,25 +89,12 @@ func style() show.Style {
 	return show.Style{Color: s.Color, Unicode: s.Unicode}
 }
 
-func interruptible() (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
-}
-
 func planCommand() *cli.Command {
 	s := &settings{}
-	c := &cli.Command{
-		Summary: "Show what would be done, and change nothing.",
-		Help: `Shows the capacity, each reservation and what is left of it, the hierarchy that results, each
-setting that differs from now with the entry of the configuration that asks for it, and
-what keeps the plan from being applied, in which case the exit status is 1.`,
-		Examples: []string{"berth-node plan", "berth-node plan --system-reserved=cpu=500m,memory=1Gi --pods-enforce", "berth-node plan --config node.yaml --json"},
-		Flags:    s.flags(),
-	}
 	var asJSON bool
-	c.Flags.Bool(&asJSON, "json", "", "write JSON")
-	c.Run = func([]string) error {
-		ctx, stop := interruptible()
-		defer stop()
+	c := s.command("Show what would be done, and change nothing.", `Shows the capacity, each reservation and what is left of it, the hierarchy that results, each
+setting that differs from now with the entry of the configuration that asks for it, and
+what keeps the plan from being applied, in which case the exit status is 1.`, []string{"berth-node plan", "berth-node plan --system-reserved=cpu=500m,memory=1Gi --pods-enforce", "berth-node plan --config node.yaml --json"}, func(ctx context.Context) error {
 		_, p, err := s.look(ctx)
 		if err != nil {
 			return err
@@ -113,7 +112,8 @@ what keeps the plan from being applied, in which case the exit status is 1.`,
 			return fmt.Errorf("the plan has %d problems that keep it from being applied", len(p.Problems))
 		}
 		return nil
-	}
+	})
+	c.Flags.Bool(&asJSON, "json", "", "write JSON")
 	return c
 }
 
@@ -129,18 +129,10 @@ func engine(m *machine.Machine, dir string) (*enforce.Engine, func(), error) {
 
 func applyCommand() *cli.Command {
 	s := &settings{}
-	c := &cli.Command{
-		Summary: "Do what plan shows, once.",
-		Help: `Each setting is on record with its value from before, so that undo can give it back. What an
+	return s.command("Do what plan shows, once.", `Each setting is on record with its value from before, so that undo can give it back. What an
 earlier configuration set and this one does not is given back. Memory that is to be
 limited below its use is reclaimed first; if that does not succeed within reclaim-deadline,
-or raises the pressure above reclaim-pressure, the former limit stays.`,
-		Examples: []string{"berth-node apply", "berth-node apply --system-reserved=memory=1Gi --system-reserved-enforce"},
-		Flags:    s.flags(),
-	}
-	c.Run = func([]string) error {
-		ctx, stop := interruptible()
-		defer stop()
+or raises the pressure above reclaim-pressure, the former limit stays.`, []string{"berth-node apply", "berth-node apply --system-reserved=memory=1Gi --system-reserved-enforce"}, func(ctx context.Context) error {
 		m, p, err := s.look(ctx)
 		if err != nil {
 			return err
@@ -157,23 +149,14 @@ or raises the pressure above reclaim-pressure, the former limit stays.`,
 			fmt.Fprintln(os.Stderr, "warning: "+w)
 		}
 		return nil
-	}
-	return c
+	})
 }
 
 func undoCommand() *cli.Command {
 	s := &settings{}
-	c := &cli.Command{
-		Summary: "Give the node back as it was before apply or watch.",
-		Help: `Everything on record is set to what it was: properties with their drop-ins, files, kernel
+	return s.command("Give the node back as it was before apply or watch.", `Everything on record is set to what it was: properties with their drop-ins, files, kernel
 parameters, OOM scores. Slices and cgroups that were made are removed if nothing is in them.
-A daemon that is running has to be stopped first.`,
-		Examples: []string{"systemctl stop berth-node && berth-node undo"},
-		Flags:    s.flags(),
-	}
-	c.Run = func([]string) error {
-		ctx, stop := interruptible()
-		defer stop()
+A daemon that is running has to be stopped first.`, []string{"systemctl stop berth-node && berth-node undo"}, func(ctx context.Context) error {
 		conf, err := s.load()
 		if err != nil {
 			return err
@@ -188,28 +171,17 @@ A daemon that is running has to be stopped first.`,
 		}
 		defer done()
 		return e.Undo(ctx)
-	}
-	return c
+	})
 }
 
 func statusCommand() *cli.Command {
 	s := &settings{}
-	c := &cli.Command{
-		Summary: "Show what is reserved, used and left.",
-		Help: `A table of the parts of the node with their use, bars of each resource, the workloads by QoS
-level as the sum over the running pods and containers, the daemons with the part that they
-count to, and warnings. It changes nothing, and takes half a second, in which the use of the
-processors is measured.`,
-		Examples: []string{"berth-node status", "berth-node status --html node.html"},
-		Flags:    s.flags(),
-	}
 	var asJSON bool
 	var html string
-	c.Flags.Bool(&asJSON, "json", "", "write JSON")
-	c.Flags.String(&html, "html", "", "FILE", "write a page for browsers, which needs nothing else, to FILE (- for the standard output)")
-	c.Run = func([]string) error {
-		ctx, stop := interruptible()
-		defer stop()
+	c := s.command("Show what is reserved, used and left.", `A table of the parts of the node with their use, bars of each resource, the workloads by QoS
+level as the sum over the running pods and containers, the daemons with the part that they
+count to, and warnings. It changes nothing, and takes half a second, in which the use of the
+processors is measured.`, []string{"berth-node status", "berth-node status --html node.html"}, func(ctx context.Context) error {
 		m, p, err := s.look(ctx)
 		if err != nil {
 			return err
@@ -235,7 +207,9 @@ processors is measured.`,
 			fmt.Print(style().Status(n))
 		}
 		return nil
-	}
+	})
+	c.Flags.Bool(&asJSON, "json", "", "write JSON")
+	c.Flags.String(&html, "html", "", "FILE", "write a page for browsers, which needs nothing else, to FILE (- for the standard output)")
 	return c
 }
 

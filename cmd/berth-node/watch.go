@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -13,30 +14,22 @@ import (
 
 func watchCommand() *cli.Command {
 	s := &settings{}
-	return &cli.Command{
-		Summary: "Apply the plan and keep it true: the daemon.",
-		Help: `Applies the plan, and mends what is changed by others, within a second or two: it listens to
+	return s.command("Apply the plan and keep it true: the daemon.", `Applies the plan, and mends what is changed by others, within a second or two: it listens to
 the kernel and to systemd, and looks at everything again each recheck-interval. It reports who
 changed what, where that can be known, to the journal. /metrics is for Prometheus; /healthz
 answers 200 while the node is as planned, else 503 with the reasons. SIGHUP lets it read
 the configuration again; one that is wrong is reported and not taken. At its end everything
-stays as it is: berth-node undo gives the node back.`,
-		Examples: []string{"berth-node watch --listen=127.0.0.1:9841", "systemctl enable --now berth-node"},
-		Flags:    s.flags(),
-		Run: func([]string) error {
-			// Small and steady: it lives beside the workloads, on their memory.
-			debug.SetGCPercent(40)
-			debug.SetMemoryLimit(12 << 20)
-			ctx, stop := interruptible()
-			defer stop()
-			m, err := machine.Open()
-			if err != nil {
-				return err
-			}
-			hup := make(chan os.Signal, 1)
-			signal.Notify(hup, unix.SIGHUP)
-			d := &watch.Daemon{Machine: m, Load: s.load, Reload: hup, Out: os.Stderr, Getenv: os.Getenv}
-			return d.Run(ctx)
-		},
-	}
+stays as it is: berth-node undo gives the node back.`, []string{"berth-node watch --listen=127.0.0.1:9841", "systemctl enable --now berth-node"}, func(ctx context.Context) error {
+		// Small and steady: it lives beside the workloads, on their memory.
+		debug.SetGCPercent(40)
+		debug.SetMemoryLimit(12 << 20)
+		m, err := machine.Open()
+		if err != nil {
+			return err
+		}
+		hup := make(chan os.Signal, 1)
+		signal.Notify(hup, unix.SIGHUP)
+		d := &watch.Daemon{Machine: m, Load: s.load, Reload: hup, Out: os.Stderr, Getenv: os.Getenv}
+		return d.Run(ctx)
+	})
 }
