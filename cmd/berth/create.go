@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-runtime/berth/container"
 	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -47,7 +46,6 @@ func (p *program) createCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			sys.WatchLess()
 			created, err := r.Create(args[0], options)
 			if err != nil {
 				return err

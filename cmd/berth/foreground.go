@@ -44,7 +44,6 @@ const lasting = 1000
 // newForeground catches signals from now on: one that comes while the container
 // is made reaches its process once that runs.
 func (p *program) newForeground() (*foreground, error) {
-	sys.WatchLess()
 	var signals []unix.Signal
 	for n := unix.Signal(1); n <= 64; n++ {
 		switch n {

@@ -11,7 +11,7 @@ TEXT berth_entry(SB), NOSPLIT|NOFRAME, $0
 	MOVQ	AX, ·slack(SB)
 	MOVL	$157, AX
 	MOVL	$29, DI // PR_SET_TIMERSLACK
-	MOVL	$1000000, SI
+	MOVL	$2000000, SI
 	SYSCALL
 	// All up to the environment's last goes down by one word, which leaves room
 	// behind that.
