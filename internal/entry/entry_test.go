@@ -15,9 +15,9 @@ import (
 
 // told is what testdata/told says.
 type told struct {
-	Args, Env     []string
-	Procs, Page   int
-	Slack, Handed uint64
+	Args, Env               []string
+	Procs, Page             int
+	Slack, Restored, Handed uint64
 }
 
 // build makes that program for a machine, with the entry or without it.
@@ -110,8 +110,8 @@ func check(t *testing.T, runner []string, path string) {
 			if got.Page != os.Getpagesize() {
 				t.Errorf("page size %d, want %d", got.Page, os.Getpagesize())
 			}
-			if got.Slack != callers || got.Handed != callers {
-				t.Errorf("timer slack %d, and %d to hand on, want the caller's %d", got.Slack, got.Handed, callers)
+			if got.Slack != callers || got.Restored != callers || got.Handed != callers {
+				t.Errorf("timer slack %d, restored %d, and %d to hand on, want the caller's %d", got.Slack, got.Restored, got.Handed, callers)
 			}
 		})
 	}

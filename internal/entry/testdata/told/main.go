@@ -10,10 +10,19 @@ import (
 	"github.com/berth-runtime/berth/internal/entry"
 )
 
+// atInit is of the main thread: package main is initialised there.
+var atInit = slack()
+
+func slack() uintptr {
+	n, _, _ := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_GET_TIMERSLACK, 0, 0)
+	return n
+}
+
 func main() {
-	slack, _, _ := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_GET_TIMERSLACK, 0, 0)
+	runtime.LockOSThread() // whichever that is by now
+	entry.Restore()
 	_ = json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"args": os.Args, "env": os.Environ(), "procs": runtime.GOMAXPROCS(0), "page": os.Getpagesize(),
-		"slack": slack, "handed": entry.Slack(),
+		"slack": atInit, "restored": slack(), "handed": entry.Slack(),
 	})
 }
