@@ -64,7 +64,11 @@ func (o *makeOptions) options() (*container.CreateOptions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--bundle: %w", err)
 	}
-	preserve, listen, err := preserved(o.preserveFDs)
+	listen, err := activated()
+	if err != nil {
+		return nil, err
+	}
+	preserve, err := preserved(listen, o.preserveFDs)
 	if err != nil {
 		return nil, err
 	}
@@ -80,22 +84,32 @@ func (o *makeOptions) options() (*container.CreateOptions, error) {
 	}, nil
 }
 
-// preserved lists the descriptors from 3 on that go to the process: those of
-// socket activation (sd_listen_fds(3)), then those that were asked for.
-func preserved(n int) (fds []uintptr, listen int, err error) {
-	if n < 0 {
-		return nil, 0, fmt.Errorf("--preserve-fds %d: it can't be less than none", n)
+// activated is how many descriptors came to this process by socket activation
+// (sd_listen_fds(3)). The variables may be an ancestor's, and the numbers then be of
+// descriptors that are no business of the container.
+func activated() (int, error) {
+	text := os.Getenv("LISTEN_FDS")
+	if text == "" || os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
+		return 0, nil
 	}
-	if text := os.Getenv("LISTEN_FDS"); text != "" {
-		if listen, err = strconv.Atoi(text); err != nil || listen < 0 {
-			return nil, 0, fmt.Errorf("LISTEN_FDS=%q in the environment is not a number of descriptors", text)
-		}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("LISTEN_FDS=%q in the environment is not a number of descriptors", text)
+	}
+	return n, nil
+}
+
+// preserved lists the descriptors from 3 on that go to the process: those of
+// socket activation, then n that were asked for.
+func preserved(listen, n int) (fds []uintptr, err error) {
+	if n < 0 {
+		return nil, fmt.Errorf("--preserve-fds %d: it can't be less than none", n)
 	}
 	for fd := 3; fd < 3+listen+n; fd++ {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
-			return nil, 0, fmt.Errorf("--preserve-fds %d: descriptor %d is not open: %w", n, fd, err)
+			return nil, fmt.Errorf("--preserve-fds %d: descriptor %d is not open: %w", n, fd, err)
 		}
 		fds = append(fds, uintptr(fd))
 	}
-	return fds, listen, nil
+	return fds, nil
 }

@@ -122,13 +122,13 @@ func (o *execOptions) options(c *container.Container, args []string, warn func(s
 	if err != nil {
 		return nil, err
 	}
-	preserve, listen, err := preserved(o.preserveFDs)
+	preserve, err := preserved(0, o.preserveFDs) // sockets are for the container's first process
 	if err != nil {
 		return nil, err
 	}
 	options := &container.ExecOptions{
 		Process: process, PidFile: o.pidFile, IgnorePaused: o.ignorePaused,
-		IO: container.IO{Stdio: [3]uintptr{0, 1, 2}, Preserve: preserve, Listen: listen, ConsoleSocket: o.console, PidfdSocket: o.pidfd},
+		IO: container.IO{Stdio: [3]uintptr{0, 1, 2}, Preserve: preserve, ConsoleSocket: o.console, PidfdSocket: o.pidfd},
 	}
 	for _, text := range o.cgroups {
 		controllers, path, found := strings.Cut(text, ":")

@@ -93,6 +93,21 @@ func TestListenFDs(t *testing.T) {
 	if lines[1] != "three four five" {
 		t.Errorf("the descriptors gave %q", lines[1])
 	}
+	// Those of another process, as an ancestor's variables tell of, are not there, and none that has such a number is the container's.
+	c.Spec.Process.Args[2] = "echo fds=$LISTEN_FDS $(cat <&3); ls /proc/self/fd"
+	c.Env, c.Extra = []string{"LISTEN_FDS=2", "LISTEN_PID=1"}, extraFiles(b, "three", "four", "five")
+	// ls has one open itself.
+	if got := c.Run("--preserve-fds", "1").OK(t).Stdout; !strings.HasPrefix(got, "fds= three\n") || strings.Contains(got, "\n5\n") {
+		t.Errorf("with the variables of another process: %q", got)
+	}
+	// What is added to a container is not what it listens with.
+	running := b.Container("/inside", "hang").RunDetached()
+	running.Extra = extraFiles(b, "three", "four")
+	added := running.Command("exec", []string{"--preserve-fds", "1"}, "/bin/sh", "-c", "echo fds=$LISTEN_FDS $(cat <&3)")
+	added.Env, added.Wrap = []string{"LISTEN_FDS=1"}, cmd.Wrap
+	if got := added.Run().OK(t).Stdout; got != "fds= three\n" {
+		t.Errorf("exec: %q", got)
+	}
 }
 
 func TestPIDFDSocket(t *testing.T) {
