@@ -295,7 +295,7 @@ func lastCap() int {
 
 // chownStdio says which standard streams are to be given to the process's user:
 // those of somebody else that are files of their own. A device such as
-// /dev/null is the host's and stays as it is.
+// /dev/null is the host's and stays as it is, and so does a file that is only read.
 func chownStdio(stdio [3]uintptr, p *plan.Process, ids []specs.LinuxIDMapping) (chown [3]bool) {
 	if p.Terminal {
 		return chown
@@ -309,6 +309,9 @@ func chownStdio(stdio [3]uintptr, p *plan.Process, ids []specs.LinuxIDMapping) (
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFIFO, unix.S_IFSOCK:
 			chown[i] = true
+		case unix.S_IFREG:
+			flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0)
+			chown[i] = err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
 		case unix.S_IFCHR:
 			chown[i] = unix.Major(st.Rdev) >= 136 && unix.Major(st.Rdev) <= 143 // pseudo terminals
 		}

@@ -138,6 +138,33 @@ func TestPIDFDSocket(t *testing.T) {
 	}
 }
 
+// A program that is not root's opens /dev/stdout again, as many log there. What is only read is not given away.
+func TestStandardOutputBelongsToTheUser(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/bin/sh", "-c", "read word; echo $word > /dev/stdout")
+	c.Spec.Process.User.UID = 1000
+	open := func(name string, flags int) *os.File {
+		f, err := os.OpenFile(b.WriteFile(name, "word\n", 0o644), flags, 0)
+		must(t, err)
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	in, out := open("in", os.O_RDONLY), open("out", os.O_WRONLY|os.O_TRUNC)
+	cmd := c.Command("run", nil)
+	cmd.Stdin, cmd.Stdout = in, out
+	cmd.Run().OK(t)
+	if got := readFile(t, out.Name()); got != "word\n" {
+		t.Errorf("it has written %q", got)
+	}
+	for f, want := range map[*os.File]uint32{in: 0, out: 1000} {
+		var st unix.Stat_t
+		must(t, unix.Fstat(int(f.Fd()), &st))
+		if st.Uid != want {
+			t.Errorf("%s belongs to %d, want %d", f.Name(), st.Uid, want)
+		}
+	}
+}
+
 func extraFiles(b *harness.Box, contents ...string) []*os.File {
 	b.T.Helper()
 	var files []*os.File
