@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"strings"
 )
@@ -10,12 +11,14 @@ import (
 // text, and "" where there are none: the response itself says next to nothing.
 func LogErrors(path string) string {
 	const most, lines = 256 << 10, 3
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
-	if len(data) > most {
-		data = data[len(data)-most:]
+	defer f.Close()
+	var data []byte
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		data, _ = io.ReadAll(io.NewSectionReader(f, max(0, size-most), most)) // what could be read is better than nothing
 	}
 	var list []string
 	for line := range bytes.Lines(data) {

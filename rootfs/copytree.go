@@ -81,13 +81,16 @@ func namesIn(dir int) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
+// copyEntry copies what is there by now: st, which was looked at before, becomes that
+// of the file or directory that was opened. Or who exchanges them would have a file of
+// his own copied with the owner and the mode, setuid among them, of another.
 func (c copier) copyEntry(from, to int, name, path string, st *unix.Stat_t) error {
 	var err error
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		err = c.copySubdir(from, to, name, path, st)
 	case unix.S_IFREG:
-		err = c.copyFile(from, to, name)
+		err = c.copyFile(from, to, name, st)
 	case unix.S_IFLNK:
 		target := make([]byte, unix.PathMax)
 		var n int
@@ -122,6 +125,10 @@ func (c copier) copySubdir(from, to int, name, path string, st *unix.Stat_t) err
 		return err
 	}
 	defer unix.Close(source)
+	device := st.Dev
+	if err := unix.Fstat(source, st); err != nil {
+		return err
+	}
 	if err := c.as(func() error { return unix.Mkdirat(to, name, 0o700) }); err != nil {
 		return err
 	}
@@ -130,11 +137,11 @@ func (c copier) copySubdir(from, to int, name, path string, st *unix.Stat_t) err
 		return err
 	}
 	defer unix.Close(target)
-	return c.copyDir(source, target, path, st.Dev)
+	return c.copyDir(source, target, path, device)
 }
 
-func (c copier) copyFile(from, to int, name string) error {
-	source, err := unix.Openat(from, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+func (c copier) copyFile(from, to int, name string, st *unix.Stat_t) error {
+	source, err := openRegular(from, name, unix.OpenHow{Flags: unix.O_NOFOLLOW, Resolve: unix.RESOLVE_BENEATH}, st)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // Mount looks at what lies at a path: the id of the mount that it is on, and the
 // file itself.
 func (r *Root) Mount(name string) (id int, st unix.Stat_t, err error) {
-	fd, err := r.openat2(name, unix.O_PATH)
+	fd, err := r.look(name)
 	if err != nil {
 		return 0, st, err
 	}

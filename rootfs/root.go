@@ -3,6 +3,7 @@ package rootfs
 import (
 	"os"
 	"path"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -26,39 +27,61 @@ func (r *Root) Close() error { return unix.Close(r.fd) }
 // Open opens a regular file for reading. Anything else is refused: opening a
 // device or a fifo may have effects, or wait for ever.
 func (r *Root) Open(name string) (*os.File, error) {
-	fd, err := r.openat2(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-	if err != nil {
-		return nil, err
-	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		unix.Close(fd)
-		return nil, &os.PathError{Op: "stat", Path: name, Err: err}
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		unix.Close(fd)
-		return nil, &os.PathError{Op: "open", Path: name, Err: unix.EINVAL}
+	fd, err := openRegular(r.fd, inside(name), unix.OpenHow{Resolve: inRoot}, &st)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-func (r *Root) openat2(name string, flags uint64) (int, error) {
-	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	inside := strings.TrimLeft(path.Clean("/"+name), "/")
-	if inside == "" {
-		inside = "."
+// look gives a descriptor of whatever has the name, without opening it.
+func (r *Root) look(name string) (int, error) {
+	fd, err := openat2(r.fd, inside(name), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: inRoot})
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: name, Err: err}
 	}
+	return fd, nil
+}
+
+const inRoot = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
+
+// inside makes a path of the root relative to it.
+func inside(name string) string {
+	if name = strings.TrimLeft(path.Clean("/"+name), "/"); name != "" {
+		return name
+	}
+	return "."
+}
+
+// openRegular opens a regular file for reading, and nothing else, not even for an
+// instant: an image may have a device by any name. So it is looked at by a descriptor
+// that opens nothing, and that one is opened again.
+func openRegular(dir int, name string, how unix.OpenHow, st *unix.Stat_t) (int, error) {
+	how.Flags |= unix.O_PATH | unix.O_CLOEXEC
+	found, err := openat2(dir, name, &how)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(found)
+	if err := unix.Fstat(found, st); err != nil {
+		return -1, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return -1, unix.EINVAL
+	}
+	return unix.Open("/proc/self/fd/"+strconv.Itoa(found), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+}
+
+func openat2(dir int, name string, how *unix.OpenHow) (int, error) {
 	// EAGAIN says that a rename or a mount elsewhere crossed a ".." on the way.
 	// Who is answered so this often is being raced against.
 	const tries = 1000
 	for range tries {
-		fd, err := unix.Openat2(r.fd, inside, &how)
-		if err == nil {
-			return fd, nil
-		}
+		fd, err := unix.Openat2(dir, name, how)
 		if err != unix.EAGAIN && err != unix.EINTR {
-			return -1, &os.PathError{Op: "open", Path: name, Err: err}
+			return fd, err
 		}
 	}
-	return -1, &os.PathError{Op: "open", Path: name, Err: unix.EAGAIN}
+	return -1, unix.EAGAIN
 }

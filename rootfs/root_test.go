@@ -85,11 +85,20 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 func TestOnlyFilesAreOpened(t *testing.T) {
 	dir, root := tree(t)
 	must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	// Not even for an instant, which a device would hear of.
+	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	must(t, err)
+	defer unix.Close(watch)
+	_, err = unix.InotifyAddWatch(watch, filepath.Join(dir, "fifo"), unix.IN_OPEN)
+	must(t, err)
 	for _, name := range []string{"fifo", "etc", "/"} {
 		if f, err := root.Open(name); err == nil {
 			f.Close()
 			t.Errorf("%s was opened", name)
 		}
+	}
+	if n, err := unix.Read(watch, make([]byte, 4096)); err != unix.EAGAIN {
+		t.Errorf("the fifo was opened: %d bytes, %v", n, err)
 	}
 	if _, err := root.Open("absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("absent: %v", err)
