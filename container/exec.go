@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,17 @@ func (c *Container) Template() (*specs.Process, error) {
 	if s.Process == nil {
 		return nil, errors.New("the container's config has no process to take defaults from; give --process")
 	}
-	return s.Process, nil
+	c.parsed = s // Exec plans by it
+	process := *s.Process
+	// The caller changes it as it likes, by append too.
+	process.Env, process.User.AdditionalGids = slices.Clip(process.Env), slices.Clip(process.User.AdditionalGids)
+	if process.Capabilities != nil {
+		sets := *process.Capabilities
+		sets.Bounding, sets.Effective, sets.Permitted = slices.Clip(sets.Bounding), slices.Clip(sets.Effective), slices.Clip(sets.Permitted)
+		sets.Inheritable, sets.Ambient = slices.Clip(sets.Inheritable), slices.Clip(sets.Ambient)
+		process.Capabilities = &sets
+	}
+	return &process, nil
 }
 
 // execer is the making of one added process.

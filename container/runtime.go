@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/internal/trace"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
 
@@ -101,6 +102,7 @@ type Container struct {
 	dir     int  // the container's folder, which is also its lock
 	locked  bool // by this descriptor of the folder
 	opened  *cgroup.Group
+	parsed  *specs.Spec // the config, once Template has read it, for the plan of an exec
 }
 
 // claim makes the folder of a new container, and with it the id its own.

@@ -146,7 +146,11 @@ func (c *Container) config() (*specs.Spec, error) {
 // plan plans the container again, from the config that it was made from. The
 // cgroup is there already; to plan a unit again would take a look at systemd.
 func (c *Container) plan() (*plan.Plan, error) {
-	s, err := c.config()
+	s, err := c.parsed, error(nil)
+	c.parsed = nil // it is not used for longer, as an update may change what is on disk
+	if s == nil {
+		s, err = c.config()
+	}
 	if err != nil {
 		return nil, err
 	}
