@@ -34,6 +34,7 @@ var groups = []group{
 // bench is one run of the whole.
 type bench struct {
 	dir     string // of this run
+	state   string // where the engines have theirs
 	cgroup  string // name of the cgroup that everything is below
 	rounds  int
 	pause   time.Duration // before each turn of an isolated row
@@ -153,7 +154,10 @@ func (b *bench) prepare(bin string) error {
 	if b.shims, err = filepath.Abs(filepath.Join(bin, "containerd-shim-berth-v2")); err != nil {
 		return err
 	}
-	if b.engines, err = findEngines(bin, b.dir); err != nil {
+	if b.state, err = stateFolder(); err != nil {
+		return err
+	}
+	if b.engines, err = findEngines(bin, b.state); err != nil {
 		return err
 	}
 	if err := b.makeRoot(); err != nil {
@@ -180,7 +184,22 @@ func (b *bench) close() error {
 	for _, v := range b.views {
 		v.do(func() { removeGroups(b.cgroup) })
 	}
+	if b.state != "" {
+		_ = os.RemoveAll(b.state)
+	}
 	return os.RemoveAll(b.dir)
+}
+
+// stateFolder makes the folder for the engines' state: on a tmpfs, as /run is on a
+// host, where this machine has one.
+func stateFolder() (string, error) {
+	for _, top := range []string{"/run", "/dev/shm"} {
+		var st unix.Statfs_t
+		if unix.Statfs(top, &st) == nil && st.Type == unix.TMPFS_MAGIC {
+			return os.MkdirTemp(top, "bench")
+		}
+	}
+	return os.MkdirTemp("", "bench-state")
 }
 
 // id names a container that there has not been yet.
