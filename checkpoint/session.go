@@ -334,7 +334,7 @@ func (s *Session) receive() (*response, int, error) {
 	case err != nil:
 		return nil, -1, err
 	}
-	fd := descriptorIn(control[:oobn])
+	fd := sys.ReceivedDescriptor(control[:oobn])
 	if flags&unix.MSG_TRUNC != 0 {
 		err = errMessage
 	}
@@ -347,21 +347,4 @@ func (s *Session) receive() (*response, int, error) {
 		fd = -1
 	}
 	return r, fd, err
-}
-
-// descriptorIn returns the descriptor of a control message, -1 for none.
-func descriptorIn(control []byte) int {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return -1
-	}
-	for i := range messages {
-		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil && len(fds) > 0 {
-			for _, more := range fds[1:] {
-				unix.Close(more)
-			}
-			return fds[0]
-		}
-	}
-	return -1
 }

@@ -95,7 +95,7 @@ func (c *Child) receive() (compile.Record, int, error) {
 	if !ok {
 		return ask, -1, fmt.Errorf("the container's init sent %d bytes that mean nothing", n)
 	}
-	return ask, descriptorIn(control[:oobn]), nil
+	return ask, sys.ReceivedDescriptor(control[:oobn]), nil
 }
 
 // speaks waits for something to read. It reports false where the child has ended
@@ -154,19 +154,6 @@ func recvmsg(fd int, buf, control []byte) (n, oobn int, err error) {
 			return n, oobn, err
 		}
 	}
-}
-
-// descriptorIn returns the descriptor of a control message, -1 for none.
-func descriptorIn(control []byte) int {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil || len(messages) == 0 {
-		return -1
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) == 0 {
-		return -1
-	}
-	return fds[0]
 }
 
 // follow turns to the child's child, in which the Program goes on, and reaps
