@@ -1,6 +1,9 @@
 package entry
 
-import "syscall"
+import (
+	"runtime"
+	"syscall"
+)
 
 // entered is set where berth_entry was the entry.
 var entered bool
@@ -36,3 +39,11 @@ func Restore() {
 // Slack is our caller's timer slack, for a process that can see to it itself; 0 where
 // it has nothing to do.
 func Slack() uint64 { return uint64(max(slack, 0)) }
+
+// ForkExec is syscall.ForkExec from a thread that has been given our caller's timer slack.
+func ForkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	Restore()
+	return syscall.ForkExec(path, argv, attr)
+}

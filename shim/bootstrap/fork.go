@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/berth-runtime/berth/internal/entry"
 	"github.com/berth-runtime/berth/internal/mountinfo"
 	"golang.org/x/sys/unix"
 )
@@ -49,7 +50,7 @@ func fork(a *Args, p *params, listener, debug *os.File) error {
 	if err := keepNothing(); err != nil {
 		return err
 	}
-	pid, err := syscall.ForkExec(self, argv, &syscall.ProcAttr{
+	pid, err := entry.ForkExec(self, argv, &syscall.ProcAttr{
 		Env:   serverEnv(p),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true},

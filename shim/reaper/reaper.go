@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/entry"
 	"github.com/berth-runtime/berth/internal/sys"
 )
 
@@ -118,7 +119,7 @@ func (r *Reaper) Start(argv0 string, argv []string, attr *syscall.ProcAttr, onEx
 	// Under the lock, so that no sweep sees the child before it is known.
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	pid, err := syscall.ForkExec(argv0, argv, attr)
+	pid, err := entry.ForkExec(argv0, argv, attr)
 	if err != nil {
 		return nil, fmt.Errorf("execute %s: %w", argv0, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +30,11 @@ var buildShim = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "containerd-shim-berth-v2")
-	cmd := exec.Command("go", "build", "-o", path, module+"/cmd/containerd-shim-berth-v2")
+	flags := "" // as in scripts/build
+	if runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" {
+		flags = "-E=berth_entry"
+	}
+	cmd := exec.Command("go", "build", "-ldflags="+flags, "-o", path, module+"/cmd/containerd-shim-berth-v2")
 	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the shim: %w\n%s", err, out)
