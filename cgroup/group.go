@@ -45,7 +45,7 @@ func (h *Host) newGroup(path string, o options) (*Group, error) {
 	for _, name := range o.only {
 		one := options{only: []string{name}}
 		if !slices.ContainsFunc(h.hierarchies, func(h Hierarchy) bool { return one.selected(&h) }) {
-			return nil, &Error{Op: "find the hierarchy of", Path: name, Err: ErrNoController}
+			return nil, &Error{Op: "find the hierarchy of", Path: name, Err: ErrNoController, Hint: "/proc/cgroups and cgroup.controllers list those of this machine"}
 		}
 	}
 	g := &Group{
