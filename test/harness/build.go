@@ -101,7 +101,7 @@ func build(folder string) (string, error) {
 
 // linkerFlags are those by which scripts/build makes a program what it is when it is released.
 func linkerFlags(top, folder string) string {
-	if _, err := os.Stat(filepath.Join(top, "internal/entry/entry_"+runtime.GOARCH+".s")); err != nil || folder == "cmd/berth-node" {
+	if _, err := os.Stat(filepath.Join(top, "internal/entry/entry_"+runtime.GOARCH+".s")); err != nil || folder != "cmd/berth" {
 		return ""
 	}
 	return "-E=berth_entry"
