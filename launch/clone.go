@@ -16,7 +16,7 @@ import (
 func (s *Spawn) clone(image int, files []uintptr) (name string, pid, pidfd int, err error) {
 	v := sys.Vfork{Flags: s.CloneFlags, Cgroup: s.Cgroup, Files: files, Image: image, Name: imageName}
 	name, pid, pidfd, err = v.Start()
-	if errors.Is(err, unix.ENOSYS) {
+	if errors.Is(err, sys.ErrNoClone3) {
 		return s.forkExec(image, files)
 	}
 	return name, pid, pidfd, err

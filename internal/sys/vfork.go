@@ -26,10 +26,6 @@ import (
 // to their defaults (CLONE_CLEAR_SIGHAND, Linux 5.5) before the child unblocks them.
 // They are blocked for our own sake, too: a clone that a signal comes to begins
 // again, and Go may send one every 20 µs (go.dev/issue/5517).
-//
-// ENOSYS says that clone3 is not to be had: systemd's RestrictNamespaces= and the
-// seccomp profiles of some outer containers answer that, as they can't look at its
-// flags.
 type Vfork struct {
 	Flags  uintptr // CLONE_NEW*, but CLONE_NEWUSER
 	Cgroup int     // a directory of the unified hierarchy to clone into, or -1
@@ -41,7 +37,7 @@ type Vfork struct {
 }
 
 // Start returns the child's name in /proc until it executes something else, its pid
-// and a pidfd of it.
+// and a pidfd of it, or ErrNoClone3.
 func (v *Vfork) Start() (comm string, pid, pidfd int, err error) {
 	b := &vforkBlock{pidfd: -1, all: ^uint64(0)}
 	b.clone = cloneArgs{
@@ -72,7 +68,10 @@ func (v *Vfork) Start() (comm string, pid, pidfd int, err error) {
 	pid = vfork(b)
 	syscall.ForkLock.Unlock()
 	if pid < 0 {
-		return "", 0, -1, os.NewSyscallError("clone3", unix.Errno(-pid))
+		if errno := unix.Errno(-pid); errno != unix.ENOSYS {
+			return "", 0, -1, os.NewSyscallError("clone3", errno)
+		}
+		return "", 0, -1, ErrNoClone3
 	}
 	if b.failed != 0 {
 		_, _ = WaitID(unix.P_PIDFD, int(b.pidfd), 0)

@@ -2,8 +2,6 @@
 
 package sys
 
-import "golang.org/x/sys/unix"
-
 // Vfork is for the machines that have an interpreter for the init (package program).
 type Vfork struct {
 	Flags  uintptr
@@ -14,4 +12,4 @@ type Vfork struct {
 }
 
 // Start is refused, as where there is no clone3.
-func (v *Vfork) Start() (comm string, pid, pidfd int, err error) { return "", 0, -1, unix.ENOSYS }
+func (v *Vfork) Start() (comm string, pid, pidfd int, err error) { return "", 0, -1, ErrNoClone3 }

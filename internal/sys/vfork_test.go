@@ -42,7 +42,7 @@ func start(t testing.TB, file string, files ...uintptr) (ChildExit, error) {
 
 func needClone3(t testing.TB) {
 	t.Helper()
-	if _, err := start(t, "/bin/true", 0, 1, 2); errors.Is(err, unix.ENOSYS) {
+	if _, err := start(t, "/bin/true", 0, 1, 2); errors.Is(err, ErrNoClone3) {
 		t.Skip("no clone3 here: ", err)
 	}
 }
