@@ -194,7 +194,12 @@ func (t *tracer) event(tid int, th *thread, cause int) bool {
 			return false // it has been killed
 		case strings.HasPrefix(exe, "/memfd:berth"):
 			th.process.init, th.process.own = true, false
-		case exe != t.program && !th.let: // else its SIGSTOP is under way, and is waited for
+		case exe != t.program:
+			if th.let {
+				// A SIGSTOP is under way. It can't be waited for: a container may be frozen before
+				// it comes. SIGCONT takes it back (signal(7)).
+				_ = unix.Tgkill(group(tid), tid, unix.SIGCONT)
+			}
 			_ = unix.PtraceDetach(tid)
 			delete(t.threads, tid)
 			return true
