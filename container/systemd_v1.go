@@ -21,18 +21,13 @@ func (c *Container) atStandstill(g *cgroup.Group, h *host.Host, rules *device.Po
 		return change()
 	}
 	if rules == nil {
-		s, err := c.config()
-		if err != nil {
+		var err error
+		if rules, err = c.configDevices(); err != nil {
 			return err
 		}
-		if s.Linux == nil || s.Linux.Resources == nil || len(s.Linux.Resources.Devices) == 0 {
+		if rules == nil {
 			return change() // systemd knows nothing of its devices
 		}
-		policy, err := device.Fold(device.WithDefaults(s.Linux.Resources.Devices))
-		if err != nil {
-			return err
-		}
-		rules = &policy
 	}
 	frozen, err := g.Frozen()
 	if err == nil && !frozen {
@@ -44,6 +39,17 @@ func (c *Container) atStandstill(g *cgroup.Group, h *host.Host, rules *device.Po
 		c.runtime.warn("container %s: its processes may be refused their devices for an instant: %v", c.ID, err)
 	}
 	return errors.Join(change(), g.SetDevices(*rules))
+}
+
+// configDevices are the rules of the config for devices with those of every container,
+// nil where it has none.
+func (c *Container) configDevices() (*device.Policy, error) {
+	s, err := c.config()
+	if err != nil || s.Linux == nil || s.Linux.Resources == nil || len(s.Linux.Resources.Devices) == 0 {
+		return nil, err
+	}
+	rules, err := device.Fold(device.WithDefaults(s.Linux.Resources.Devices))
+	return &rules, err
 }
 
 // stop freezes the container for an update. Before, it is put on record: whoever finds
@@ -81,16 +87,12 @@ func (c *Container) endStandstill() error {
 		return err
 	}
 	defer g.Close()
-	s, err := c.config()
+	rules, err := c.configDevices()
 	if err != nil {
 		return err
 	}
-	if s.Linux != nil && s.Linux.Resources != nil && len(s.Linux.Resources.Devices) > 0 {
-		rules, err := device.Fold(device.WithDefaults(s.Linux.Resources.Devices))
-		if err != nil {
-			return err
-		}
-		if err := g.SetDevices(rules); err != nil {
+	if rules != nil {
+		if err := g.SetDevices(*rules); err != nil {
 			return fmt.Errorf("container %s: allow its devices again, of which an update was killed: %w", c.ID, err)
 		}
 	}
