@@ -107,8 +107,8 @@ func (s *Session) spawn(program string, o *Start) (pid int, err error) {
 			return
 		}
 		attr := &syscall.ProcAttr{Env: os.Environ(), Files: s.files}
-		entry.Restore() // what criu restores are its children
-		pid, err = syscall.ForkExec(program, []string{"criu", "swrk", strconv.Itoa(socketFD)}, attr)
+		// By the entry's: what criu restores are its children.
+		pid, err = entry.ForkExec(program, []string{"criu", "swrk", strconv.Itoa(socketFD)}, attr)
 	}
 	if o.Root == "" {
 		spawn()

@@ -160,11 +160,10 @@ func (r *hookRun) argv() []string {
 	return []string{r.hook.Path}
 }
 
-// spawn starts the hook in our own namespaces.
+// spawn starts the hook in our own namespaces. It may leave something that lasts.
 func (r *hookRun) spawn(stdin, output int) (*launch.Child, error) {
 	pidfd := -1
-	entry.Restore() // the hook may leave something that lasts
-	pid, err := syscall.ForkExec(r.hook.Path, r.argv(), &syscall.ProcAttr{
+	pid, err := entry.ForkExec(r.hook.Path, r.argv(), &syscall.ProcAttr{
 		Dir: r.dir, Env: r.env(), Files: []uintptr{uintptr(stdin), uintptr(output), uintptr(output)},
 		Sys: &syscall.SysProcAttr{PidFD: &pidfd, Setpgid: true},
 	})
