@@ -118,6 +118,7 @@ func TestFailureUndoesWhatWasMounted(t *testing.T) {
 		{Type: "tmpfs", Source: "x", Options: []string{"X-containerd.mkfs=ext4"}},
 		{Type: "tmpfs", Source: "x", Options: []string{"uidmap=0:1:2"}},
 		{Type: "tmpfs", Source: "x", Options: []string{"uidmap=0:1", "gidmap=0:1:2"}},
+		{Type: "tmpfs", Source: "x", Options: []string{"uidmap=0:0:0", "gidmap=0:1:2"}},
 		{Type: "tmpfs", Source: "x", Target: "sub", Options: []string{"nosuchoption"}},
 		{Type: "fuse.nosuchhelper-berth", Source: "x"},
 	} {

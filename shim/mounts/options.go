@@ -146,7 +146,8 @@ func parseOptions(list []string) (*options, error) {
 	return o, nil
 }
 
-// parseIDMap reads container:host:size triples with commas between them.
+// parseIDMap reads container:host:size triples with commas between them. One of size 0 is refused here, where its text is
+// at hand: the kernel's answer to such a map is a bare EINVAL.
 func parseIDMap(text string) ([]syscall.SysProcIDMap, error) {
 	var out []syscall.SysProcIDMap
 	for triple := range strings.SplitSeq(text, ",") {
@@ -161,6 +162,9 @@ func parseIDMap(text string) ([]syscall.SysProcIDMap, error) {
 				return nil, fmt.Errorf("%q in %q is not an id", p, triple)
 			}
 			n[i] = int(v)
+		}
+		if n[2] == 0 {
+			return nil, fmt.Errorf("%q maps no id: its size is 0", triple)
 		}
 		out = append(out, syscall.SysProcIDMap{ContainerID: n[0], HostID: n[1], Size: n[2]})
 	}

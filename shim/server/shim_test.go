@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,11 +53,7 @@ var buildShim = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "containerd-shim-berth-v2")
-	flags := "" // as in scripts/build
-	if runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" {
-		flags = "-E=berth_entry"
-	}
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags="+flags, "-o", path, "github.com/berth-runtime/berth/cmd/containerd-shim-berth-v2")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags="+harness.LinkerFlags("cmd/containerd-shim-berth-v2"), "-o", path, "github.com/berth-runtime/berth/cmd/containerd-shim-berth-v2")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	defer children.Hold()()
 	if out, err := cmd.CombinedOutput(); err != nil {

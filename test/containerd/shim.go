@@ -6,10 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/berth-runtime/berth/test/harness"
 )
 
 const module = "github.com/berth-runtime/berth"
@@ -30,11 +31,7 @@ var buildShim = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "containerd-shim-berth-v2")
-	flags := "" // as in scripts/build
-	if runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" {
-		flags = "-E=berth_entry"
-	}
-	cmd := exec.Command("go", "build", "-ldflags="+flags, "-o", path, module+"/cmd/containerd-shim-berth-v2")
+	cmd := exec.Command("go", "build", "-ldflags="+harness.LinkerFlags("cmd/containerd-shim-berth-v2"), "-o", path, module+"/cmd/containerd-shim-berth-v2")
 	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the shim: %w\n%s", err, out)

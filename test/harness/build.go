@@ -91,7 +91,7 @@ func build(folder string) (string, error) {
 		return "", err
 	}
 	target := filepath.Join(session, filepath.Base(folder))
-	cmd := exec.Command("go", "build", "-ldflags="+linkerFlags(top, folder), "-o", target, module+"/"+folder)
+	cmd := exec.Command("go", "build", "-ldflags="+LinkerFlags(folder), "-o", target, module+"/"+folder)
 	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", folder, err, out)
@@ -99,12 +99,13 @@ func build(folder string) (string, error) {
 	return target, nil
 }
 
-// linkerFlags are those by which scripts/build makes a program what it is when it is released.
-func linkerFlags(top, folder string) string {
-	if _, err := os.Stat(filepath.Join(top, "internal/entry/entry_"+runtime.GOARCH+".s")); err != nil || folder != "cmd/berth" {
-		return ""
+// LinkerFlags are those by which scripts/build makes a program what it is when it is released.
+func LinkerFlags(folder string) string {
+	hasEntry := runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"
+	if hasEntry && (folder == "cmd/berth" || folder == "cmd/containerd-shim-berth-v2") {
+		return "-E=berth_entry"
 	}
-	return "-E=berth_entry"
+	return ""
 }
 
 func moduleFolder() (string, error) {
