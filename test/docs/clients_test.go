@@ -54,7 +54,7 @@ func TestPodmanPageOfOrdinaryUser(t *testing.T) {
 			b.WriteFile("block", "set -euo pipefail\n"+block.Script, 0o644)
 			block.Script = "as-user bash " + b.Path("block")
 		}
-		if out, err := block.Run(dir, env, limit); err != nil {
+		if out, _, err := block.Run(dir, env, limit); err != nil {
 			t.Fatalf("docs/podman.md:%d: %v\n%s", block.Line, err, out)
 		}
 	}

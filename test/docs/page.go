@@ -1,10 +1,10 @@
 // Package docs runs the commands of the pages in docs/, so that what they tell
 // people to type works.
 //
-// Each ```sh block is a script for bash -eu, all of a page's in one folder, in their
-// order. The lines of a ```text block right behind it must come in its output, in
-// their order; "…" stands for anything. Environment variables do not pass from block
-// to block, files do.
+// Each ```sh block is a script for bash -eu, in the order of the page. The lines of a
+// ```text block right behind it must come in its output, in their order; "…" stands for
+// anything. A block begins in the folder where the one before it ended, as in the terminal
+// of somebody who copies one after the other; environment variables do not pass on.
 package docs
 
 import (
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -54,18 +55,24 @@ func Parse(text string) []Block {
 	return blocks
 }
 
-// Run gives the block to bash, and fails where that does, takes longer than a limit, or does not print what it should. What the
-// block leaves running in the background may hold on to the output, so that is a file.
-func (b *Block) Run(dir string, env []string, limit time.Duration) (string, error) {
-	out, err := os.CreateTemp("", "berth-docs-")
+// Run gives the block to bash, and fails where that does, takes longer than a limit, or does not print what it should. It tells what
+// the block said, and in which folder it ended. What the block leaves running in the background may hold on to the output, so
+// that is a file.
+func (b *Block) Run(dir string, env []string, limit time.Duration) (said, ended string, err error) {
+	files, err := os.MkdirTemp("", "berth-docs-")
 	if err != nil {
-		return "", err
+		return "", dir, err
 	}
-	defer os.Remove(out.Name())
+	defer os.RemoveAll(files)
+	out, err := os.Create(filepath.Join(files, "out"))
+	if err != nil {
+		return "", dir, err
+	}
 	defer out.Close()
+	at := filepath.Join(files, "at")
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", b.Script)
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", "trap 'pwd > "+at+"' EXIT; "+b.Script)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -76,13 +83,16 @@ func (b *Block) Run(dir string, env []string, limit time.Duration) (string, erro
 	}
 	text, err := os.ReadFile(out.Name())
 	if err != nil {
-		return "", err
+		return "", dir, err
 	}
-	said := string(bytes.ToValidUTF8(text, []byte("?")))
+	said = string(bytes.ToValidUTF8(text, []byte("?")))
 	if failed == nil {
 		failed = b.missing(said)
 	}
-	return said, failed
+	if text, err = os.ReadFile(at); err == nil { // else it was killed, or was another program in the end
+		dir = strings.TrimSuffix(string(text), "\n")
+	}
+	return said, dir, failed
 }
 
 // missing finds the first line that an output lacks.

@@ -45,13 +45,18 @@ func TestRun(t *testing.T) {
 		{Block{Script: "echo one\n", Output: []string{"two"}}, "one\n", `"two"`},
 		{Block{Script: "sleep 2 &\n"}, "", ""}, // which holds on to the output
 	} {
-		said, err := test.block.Run("/tmp", nil, time.Minute)
+		said, _, err := test.block.Run("/tmp", nil, time.Minute)
 		if said != test.said || (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 			t.Errorf("%q: %q, %v", test.block.Script, said, err)
 		}
 	}
+	for script, want := range map[string]string{"cd usr\n": "/usr", "cd usr; cd bin; exec true\n": "/", "(cd usr)\n": "/"} {
+		if _, ended, err := (&Block{Script: script}).Run("/", nil, time.Minute); ended != want || err != nil {
+			t.Errorf("%q ended in %q and not in %q; %v", script, ended, want, err)
+		}
+	}
 	b := Block{Script: "sleep 1000\n"}
-	if _, err := b.Run("/tmp", nil, time.Millisecond); err == nil || !strings.Contains(err.Error(), "took longer than 1ms") {
+	if _, _, err := b.Run("/tmp", nil, time.Millisecond); err == nil || !strings.Contains(err.Error(), "took longer than 1ms") {
 		t.Errorf("no end of a block that takes too long: %v", err)
 	}
 }

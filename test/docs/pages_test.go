@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// page runs the blocks of a page. With a folder they run there, else in an empty one.
+// page runs the blocks of a page. With a folder they begin there, else in an empty one.
 func page(t *testing.T, name, dir string, env ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", name))
@@ -27,7 +27,8 @@ func page(t *testing.T, name, dir string, env ...string) {
 		dir = t.TempDir()
 	}
 	for _, b := range blocks {
-		if out, err := b.Run(dir, env, limit); err != nil {
+		var out string
+		if out, dir, err = b.Run(dir, env, limit); err != nil {
 			t.Fatalf("%s:%d: %v\n%s", name, b.Line, err, out)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", "", "the folder to run in; a new one for each page by default, which is removed")
+	dir := flag.String("dir", "", "the folder to begin in; a new one for each page by default, which is removed")
 	limit := flag.Duration("limit", 5*time.Minute, "how long one block may take")
 	all := flag.Bool("v", false, "print what every block said, and not of those that fail only")
 	flag.Parse()
@@ -45,7 +45,8 @@ func run(page, dir string, limit time.Duration, all bool) error {
 	}
 	for _, b := range blocks {
 		began := time.Now()
-		said, err := b.Run(dir, nil, limit)
+		var said string
+		said, dir, err = b.Run(dir, nil, limit)
 		first, _, _ := strings.Cut(b.Script, "\n")
 		fmt.Printf("%s:%d: %.1f s: %s\n", filepath.Base(page), b.Line, time.Since(began).Seconds(), first)
 		if all || err != nil {
