@@ -53,13 +53,8 @@ var buildShim = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "containerd-shim-berth-v2")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags="+harness.LinkerFlags("cmd/containerd-shim-berth-v2"), "-o", path, "github.com/berth-runtime/berth/cmd/containerd-shim-berth-v2")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	defer children.Hold()()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the shim: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, harness.Build("cmd/containerd-shim-berth-v2", path)
 })
 
 // children waits for the shims, and for what a killed one leaves behind: ours to

@@ -26,17 +26,8 @@ var buildShim = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	top, err := moduleFolder()
-	if err != nil {
-		return "", err
-	}
 	path := filepath.Join(dir, "containerd-shim-berth-v2")
-	cmd := exec.Command("go", "build", "-ldflags="+harness.LinkerFlags("cmd/containerd-shim-berth-v2"), "-o", path, module+"/cmd/containerd-shim-berth-v2")
-	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the shim: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, harness.Build("cmd/containerd-shim-berth-v2", path)
 })
 
 // BuildShim builds the shim, once for all tests of a program; BERTH_SHIM names

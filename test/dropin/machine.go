@@ -3,7 +3,6 @@ package dropin
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -124,10 +123,7 @@ func (m *Machine) Install() {
 func (m *Machine) InstallShim(name string) string {
 	m.b.T.Helper()
 	path := "/usr/local/bin/" + name
-	build := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/berth-runtime/berth/cmd/containerd-shim-berth-v2")
-	if out, err := build.CombinedOutput(); err != nil {
-		m.b.T.Fatalf("build the shim: %v\n%s", err, out)
-	}
+	m.must(harness.Build("cmd/containerd-shim-berth-v2", path))
 	return path
 }
 

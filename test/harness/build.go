@@ -83,24 +83,38 @@ func must(t testing.TB, get func() (string, error)) string {
 }
 
 func build(folder string) (string, error) {
-	top, err := moduleFolder()
-	if err != nil {
-		return "", err
-	}
-	if err := touchSources(top); err != nil {
-		return "", err
-	}
 	target := filepath.Join(session, filepath.Base(folder))
-	cmd := exec.Command("go", "build", "-ldflags="+LinkerFlags(folder), "-o", target, module+"/"+folder)
-	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", folder, err, out)
-	}
-	return target, nil
+	return target, Build(folder, target)
 }
 
-// LinkerFlags are those by which scripts/build makes a program what it is when it is released.
-func LinkerFlags(folder string) string {
+// Build makes a program of the module as scripts/build makes what is released: the same entry, the same beginning of Go's.
+func Build(folder, target string) error {
+	top, err := moduleFolder()
+	if err != nil {
+		return err
+	}
+	if err := touchSources(top); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp("", "berth-overlay-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	overlay, err := exec.Command(filepath.Join(top, "scripts/overlay"), temp).Output()
+	if err != nil {
+		return fmt.Errorf("scripts/overlay: %w", err)
+	}
+	flags := append([]string{"build", "-trimpath", "-ldflags=" + linkerFlags(folder), "-o", target}, strings.Fields(string(overlay))...)
+	cmd := exec.Command("go", append(flags, module+"/"+folder)...)
+	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", folder, err, out)
+	}
+	return nil
+}
+
+func linkerFlags(folder string) string {
 	hasEntry := runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"
 	if hasEntry && (folder == "cmd/berth" || folder == "cmd/containerd-shim-berth-v2") {
 		return "-E=berth_entry"
@@ -126,7 +140,7 @@ func touchSources(top string) error {
 		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != top {
 			return fs.SkipDir
 		}
-		if ext := filepath.Ext(path); ext == ".go" || ext == ".s" || ext == ".mod" {
+		if ext := filepath.Ext(path); ext == ".go" || ext == ".s" || ext == ".mod" || entry.Name() == "overlay" {
 			_, err = os.Stat(path)
 		}
 		return err

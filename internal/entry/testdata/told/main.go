@@ -10,8 +10,17 @@ import (
 	"github.com/berth-runtime/berth/internal/entry"
 )
 
-// atInit is of the main thread: package main is initialised there.
-var atInit = slack()
+// atInit is of the main thread, where package main is initialised, if isMain.
+var (
+	atInit = slack()
+	isMain = syscall.Gettid() == syscall.Getpid()
+	tasks  = threads()
+)
+
+func threads() int {
+	list, _ := os.ReadDir("/proc/self/task")
+	return len(list)
+}
 
 func slack() uintptr {
 	n, _, _ := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_GET_TIMERSLACK, 0, 0)
@@ -23,6 +32,6 @@ func main() {
 	entry.Restore()
 	_ = json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"args": os.Args, "env": os.Environ(), "procs": runtime.GOMAXPROCS(0), "page": os.Getpagesize(),
-		"slack": atInit, "restored": slack(), "handed": entry.Slack(),
+		"threads": tasks, "main": isMain, "slack": atInit, "restored": slack(), "handed": entry.Slack(),
 	})
 }
