@@ -319,9 +319,6 @@ func (e *execer) home() {
 	if hasHome(e.process.Env) {
 		return
 	}
-	home := "/"
-	if u, err := e.UserByID(e.process.UID); err == nil && u.Home != "" {
-		home = u.Home
-	}
-	e.process.Env = withHome(e.process.Env, home)
+	u, err := e.UserByID(e.process.UID)
+	e.process.Env = withHome(e.process.Env, e.runtime.homeOf(u, err))
 }

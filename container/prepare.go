@@ -1,7 +1,9 @@
 package container
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -338,14 +340,18 @@ func (m *maker) home(p *plan.Process) {
 	if hasHome(p.Env) {
 		return
 	}
-	home := "/"
-	if file, err := m.openInContainer("/etc/passwd"); err == nil {
+	var u rootfs.User
+	file, err := m.openInContainer("/etc/passwd")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err == nil:
 		defer file.Close()
-		if u, err := rootfs.UserByID(file, p.UID); err == nil && u.Home != "" {
-			home = u.Home
+		if u, err = rootfs.UserByID(file, p.UID); err != nil {
+			err = fmt.Errorf("%w in %s", err, file.Name())
 		}
 	}
-	p.Env = withHome(p.Env, home)
+	p.Env = withHome(p.Env, m.runtime.homeOf(u, err))
 }
 
 func withHome(env []string, home string) []string {
@@ -368,7 +374,7 @@ func (m *maker) openInContainer(name string) (*os.File, error) {
 			continue
 		}
 		if mount.Destination == name {
-			return os.Open(mount.Source)
+			return rootfs.OpenFile(mount.Source)
 		}
 		if rest, ok := strings.CutPrefix(name, mount.Destination+"/"); ok {
 			return openIn(mount.Source, rest)

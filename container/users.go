@@ -24,12 +24,13 @@ func (c *Container) User(text string) (specs.User, error) {
 	var user specs.User
 	name, group, hasGroup := strings.Cut(text, ":")
 	if id, err := strconv.ParseUint(name, 10, 32); err == nil {
-		user.UID = uint32(id)
-		if u, err := c.UserByID(user.UID); err == nil {
-			user.GID = u.GID
-			name = u.Name
-		} else {
-			name = ""
+		user.UID, name = uint32(id), ""
+		if !hasGroup {
+			u, err := c.UserByID(user.UID)
+			if err != nil && !errors.Is(err, rootfs.ErrNoUser) {
+				return user, fmt.Errorf("user %d: %w (USER:GROUP, both numbers, needs no file)", id, err)
+			}
+			user.GID, name = u.GID, u.Name
 		}
 	} else {
 		u, err := inFile(c, "/etc/passwd", func(f io.Reader) (rootfs.User, error) { return rootfs.UserByName(f, name) })
@@ -45,9 +46,10 @@ func (c *Container) User(text string) (specs.User, error) {
 	}
 	if name != "" {
 		groups, err := inFile(c, "/etc/group", func(f io.Reader) ([]uint32, error) { return rootfs.GroupsOf(f, name) })
-		if err == nil {
-			user.AdditionalGids = groups
+		if err != nil && !errors.Is(err, rootfs.ErrNoUser) {
+			return user, fmt.Errorf("groups of user %q: %w (USER:GROUP takes no others)", name, err)
 		}
+		user.AdditionalGids = groups
 	}
 	return user, nil
 }
@@ -64,6 +66,19 @@ func (c *Container) Group(name string) (uint32, error) {
 	return id, nil
 }
 
+// homeOf is where a process has its home, by its user's entry if there is one. What
+// keeps the entry from being looked at is worth a warning: the container runs all
+// the same, as one does that has no such file.
+func (r *Runtime) homeOf(u rootfs.User, err error) string {
+	if err != nil && !errors.Is(err, rootfs.ErrNoUser) {
+		r.warn("HOME is /, as the user's can't be found: %v", err)
+	}
+	if err != nil || u.Home == "" {
+		return "/"
+	}
+	return u.Home
+}
+
 // inFile reads a file of the running container, mounts and all.
 func inFile[T any](c *Container, name string, read func(io.Reader) (T, error)) (T, error) {
 	var zero T
@@ -77,10 +92,10 @@ func inFile[T any](c *Container, name string, read func(io.Reader) (T, error)) (
 	}
 	f, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return zero, fmt.Errorf("the container has no %s (a number needs none)", name)
+		return zero, fmt.Errorf("%w: the container has no %s (a number needs none)", rootfs.ErrNoUser, name)
 	}
 	if err != nil {
-		return zero, fmt.Errorf("the container's %s: %w", name, err)
+		return zero, fmt.Errorf("in the container: %w", err)
 	}
 	defer f.Close()
 	found, err := read(f)

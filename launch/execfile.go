@@ -110,8 +110,8 @@ func readHead(root int, name string) (head []byte, mode uint32, err error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, st.Mode, nil // opening a device or a fifo could do anything
 	}
-	how.Flags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK
-	data, err := unix.Openat2(root, name, &how)
+	// By the descriptor, as the name may lead to something else by now.
+	data, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, st.Mode, nil
 	}

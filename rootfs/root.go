@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"errors"
 	"os"
 	"path"
 	"strconv"
@@ -24,11 +25,23 @@ func Open(dir string) (*Root, error) {
 // Close closes the handle.
 func (r *Root) Close() error { return unix.Close(r.fd) }
 
-// Open opens a regular file for reading. Anything else is refused: opening a
+// ErrNotRegular is returned for what is to be read and is no regular file: opening a
 // device or a fifo may have effects, or wait for ever.
+var ErrNotRegular = errors.New("it is no regular file")
+
+// OpenFile opens a regular file for reading, by a path of the caller's.
+func OpenFile(name string) (*os.File, error) {
+	return openFile(unix.AT_FDCWD, name, name, 0)
+}
+
+// Open opens a regular file for reading.
 func (r *Root) Open(name string) (*os.File, error) {
+	return openFile(r.fd, inside(name), name, inRoot)
+}
+
+func openFile(dir int, path, name string, resolve uint64) (*os.File, error) {
 	var st unix.Stat_t
-	fd, err := openRegular(r.fd, inside(name), unix.OpenHow{Resolve: inRoot}, &st)
+	fd, err := openRegular(dir, path, unix.OpenHow{Resolve: resolve}, &st)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
@@ -68,7 +81,7 @@ func openRegular(dir int, name string, how unix.OpenHow, st *unix.Stat_t) (int, 
 		return -1, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return -1, unix.EINVAL
+		return -1, ErrNotRegular
 	}
 	return unix.Open("/proc/self/fd/"+strconv.Itoa(found), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 }

@@ -91,11 +91,19 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 	defer unix.Close(watch)
 	_, err = unix.InotifyAddWatch(watch, filepath.Join(dir, "fifo"), unix.IN_OPEN)
 	must(t, err)
-	for _, name := range []string{"fifo", "etc", "/"} {
-		if f, err := root.Open(name); err == nil {
-			f.Close()
-			t.Errorf("%s was opened", name)
+	check := func(name string, f *os.File, err error) {
+		if !errors.Is(err, rootfs.ErrNotRegular) {
+			t.Errorf("%s: %v, want %v", name, err, rootfs.ErrNotRegular)
 		}
+		if err == nil {
+			f.Close()
+		}
+	}
+	for _, name := range []string{"fifo", "etc", "/"} {
+		f, err := root.Open(name)
+		check(name, f, err)
+		f, err = rootfs.OpenFile(filepath.Join(dir, name))
+		check(name, f, err)
 	}
 	if n, err := unix.Read(watch, make([]byte, 4096)); err != unix.EAGAIN {
 		t.Errorf("the fifo was opened: %d bytes, %v", n, err)
@@ -129,6 +137,7 @@ func TestUsers(t *testing.T) {
 func FuzzUsers(f *testing.F) {
 	f.Add("root:x:0:0:root:/root:/bin/sh\n", uint32(0))
 	f.Add(":::::::", uint32(7))
+	f.Add("a:\x00:7:7:"+strings.Repeat(":", 100)+"\nafter:x:7:7::/:\n", uint32(7))
 	f.Fuzz(func(t *testing.T, text string, uid uint32) {
 		if u, err := rootfs.UserByID(strings.NewReader(text), uid); err == nil && u.UID != uid {
 			t.Errorf("asked for %d, found %+v", uid, u)

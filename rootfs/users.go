@@ -19,8 +19,13 @@ type User struct {
 	Home     string
 }
 
-// Lines longer than this are no entries of anyone's.
-const longestLine = 64 << 10
+// What strangers may have us read: a group of a hundred thousand members, and some
+// two hundred thousand users. Beyond that it is no such file, or one that is to keep us busy.
+const (
+	longestLine = 1 << 20
+	longestFile = 16 << 20
+	mostGroups  = 65536 // NGROUPS_MAX, setgroups(2)
+)
 
 // UserByID finds the first entry with the id.
 func UserByID(passwd io.Reader, uid uint32) (User, error) {
@@ -81,8 +86,11 @@ func GroupsOf(group io.Reader, user string) ([]uint32, error) {
 				break
 			}
 		}
-		return false
+		return len(ids) > mostGroups
 	})
+	if len(ids) > mostGroups {
+		return nil, fmt.Errorf("%q is in more than the %d groups that a process can have", user, mostGroups)
+	}
 	if errors.Is(err, ErrNoUser) {
 		err = nil
 	}
@@ -99,19 +107,27 @@ func groupID(fields []string) (uint32, bool) {
 
 // entries calls visit for each line until it is content.
 func entries(file io.Reader, visit func(fields []string) bool) error {
-	lines := bufio.NewScanner(file)
+	limited := &io.LimitedReader{R: file, N: longestFile + 1}
+	lines := bufio.NewScanner(limited)
 	lines.Buffer(make([]byte, 4096), longestLine)
-	for lines.Scan() {
+	for lines.Scan() && limited.N > 0 {
 		line := lines.Text()
 		if line == "" || line[0] == '#' || line[0] == '+' || line[0] == '-' { // NIS entries, passwd(5)
 			continue
 		}
-		if visit(strings.Split(line, ":")) {
+		const most = 7 // fields of an entry, passwd(5)
+		if visit(strings.SplitN(line, ":", most)) {
 			return nil
 		}
 	}
-	if err := lines.Err(); err != nil {
+	err := lines.Err()
+	switch {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("a line of more than %d bytes", longestLine)
+	case err != nil:
 		return fmt.Errorf("read it: %w", err)
+	case limited.N <= 0:
+		return fmt.Errorf("more than %d bytes", longestFile)
 	}
 	return ErrNoUser
 }

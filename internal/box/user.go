@@ -2,8 +2,10 @@ package box
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -30,14 +32,14 @@ func (o *Options) user(c *Caller) (specs.User, string, error) {
 	var entry rootfs.User
 	if err == nil {
 		entry, err = inFile(o, "/etc/passwd", func(f io.Reader) (rootfs.User, error) { return rootfs.UserByID(f, uint32(id)) })
-		if err != nil { // a number needs no entry
+		if err != nil && (hasGroup || unknown(err)) { // a number needs no entry
 			entry, err = rootfs.User{UID: uint32(id), GID: uint32(id)}, nil
 		}
 	} else {
 		entry, err = inFile(o, "/etc/passwd", func(f io.Reader) (rootfs.User, error) { return rootfs.UserByName(f, name) })
 	}
 	if err != nil {
-		return user, "", fmt.Errorf("user %q: %w in the /etc/passwd of the box", name, err)
+		return user, "", fmt.Errorf("user %q: %w in the /etc/passwd of the box (UID:GID, both numbers, needs none)", name, err)
 	}
 	user.UID, user.GID = entry.UID, entry.GID
 	switch {
@@ -47,11 +49,18 @@ func (o *Options) user(c *Caller) (specs.User, string, error) {
 		}
 	case entry.Name != "":
 		groups, err := inFile(o, "/etc/group", func(f io.Reader) ([]uint32, error) { return rootfs.GroupsOf(f, entry.Name) })
-		if err == nil {
-			user.AdditionalGids = groups
+		if err != nil && !unknown(err) {
+			return user, "", fmt.Errorf("groups of user %q: %w in the /etc/group of the box", name, err)
 		}
+		user.AdditionalGids = groups
 	}
 	return user, cmp.Or(entry.Home, "/"), nil
+}
+
+// unknown reports whether there is no such entry, as opposed to a file that can't be
+// searched.
+func unknown(err error) bool {
+	return errors.Is(err, rootfs.ErrNoUser) || errors.Is(err, fs.ErrNotExist)
 }
 
 func (o *Options) group(name string) (uint32, error) {
