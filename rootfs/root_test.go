@@ -158,7 +158,7 @@ func TestCopyTree(t *testing.T) {
 		t.Cleanup(func() { unix.Close(fd) })
 		return fd
 	}
-	must(t, rootfs.CopyTree(open(from), open(to)))
+	must(t, rootfs.CopyTree(open(from), open(to), 0))
 	text, err := os.ReadFile(filepath.Join(to, "a/b/file"))
 	if err != nil || string(text) != "text" {
 		t.Errorf("file: %q, %v", text, err)
