@@ -39,34 +39,16 @@ var plain = [256]bool{
 // scanString reads the string that starts at the current position, which holds
 // its opening quote. Without escapes the result is a part of the document.
 func (d *Decoder) scanString() string {
-	src := d.src
 	start := d.pos + 1
-	i := start
-	for i < len(src) {
-		c := src[i]
-		if plain[c] {
-			i++
-			continue
-		}
-		switch {
-		case c == '"':
-			d.pos = i + 1
-			return src[start:i]
-		case c == '\\':
-			return d.scanEscaped(start, i)
-		case c < ' ':
-			d.failControl(i)
-			return ""
-		}
-		_, size := utf8.DecodeRuneInString(src[i:])
-		if size == 1 {
-			d.fail(i, "a byte that is not UTF-8 in a string")
-			return ""
-		}
-		i += size
+	i := d.unescaped(start, start)
+	switch {
+	case i < 0:
+		return ""
+	case d.src[i] == '\\':
+		return d.scanEscaped(start, i)
 	}
-	d.failUnterminated(start)
-	return ""
+	d.pos = i + 1
+	return d.src[start:i]
 }
 
 // scanEscaped reads the rest of a string from its first backslash, at i.
@@ -74,51 +56,67 @@ func (d *Decoder) scanEscaped(start, i int) string {
 	src := d.src
 	var b strings.Builder
 	b.WriteString(src[start:i])
+	for src[i] == '\\' {
+		r, size := d.scanEscape(i)
+		if size == 0 {
+			return ""
+		}
+		b.WriteRune(r)
+		part := i + size
+		if i = d.unescaped(start, part); i < 0 {
+			return ""
+		}
+		b.WriteString(src[part:i])
+	}
+	d.pos = i + 1
+	return b.String()
+}
+
+// skipString passes over a string without building it.
+func (d *Decoder) skipString() {
+	start := d.pos + 1
+	i := d.unescaped(start, start)
+	for i >= 0 && d.src[i] == '\\' {
+		_, size := d.scanEscape(i)
+		if size == 0 {
+			return
+		}
+		i = d.unescaped(start, i+size)
+	}
+	if i >= 0 {
+		d.pos = i + 1
+	}
+}
+
+// unescaped passes over what stands for itself in the string that starts at
+// start, from i on. It returns where the closing quote or a backslash is, or -1
+// after an error.
+func (d *Decoder) unescaped(start, i int) int {
+	src := d.src
 	for i < len(src) {
 		c := src[i]
-		switch {
-		case plain[c]:
-			j := i + 1
-			for j < len(src) && plain[src[j]] {
-				j++
-			}
-			b.WriteString(src[i:j])
-			i = j
-		case c == '"':
-			d.pos = i + 1
-			return b.String()
-		case c == '\\':
-			r, size := d.scanEscape(i)
-			if size == 0 {
-				return ""
-			}
-			b.WriteRune(r)
-			i += size
-		case c < ' ':
-			d.failControl(i)
-			return ""
-		default:
-			_, size := utf8.DecodeRuneInString(src[i:])
-			if size == 1 {
-				d.fail(i, "a byte that is not UTF-8 in a string")
-				return ""
-			}
-			b.WriteString(src[i : i+size])
-			i += size
+		if plain[c] {
+			i++
+			continue
 		}
+		switch {
+		case c == '"' || c == '\\':
+			return i
+		case c < ' ':
+			d.fail(i, "a control character in a string, write it as an escape")
+			return -1
+		}
+		_, size := utf8.DecodeRuneInString(src[i:])
+		if size == 1 {
+			d.fail(i, "a byte that is not UTF-8 in a string")
+			return -1
+		}
+		i += size
 	}
-	d.failUnterminated(start)
-	return ""
-}
-
-func (d *Decoder) failControl(i int) {
-	d.fail(i, "a control character in a string, write it as an escape")
-}
-
-// failUnterminated points to the opening quote, where the mistake more likely
-// is than at the end of the document.
-func (d *Decoder) failUnterminated(start int) {
+	// The opening quote is pointed to: the mistake is there more likely than at
+	// the end of the document.
 	d.fail(start-1, "a string without closing quote")
+	return -1
 }
 
 // scanEscape reads the escape at i, and returns its character and length; the
@@ -331,40 +329,4 @@ func (d *Decoder) skipKey() bool {
 	}
 	d.pos++
 	return d.err == nil
-}
-
-// skipString passes over a string without building it.
-func (d *Decoder) skipString() {
-	src := d.src
-	start := d.pos + 1
-	i := start
-	for i < len(src) {
-		c := src[i]
-		if plain[c] {
-			i++
-			continue
-		}
-		switch {
-		case c == '"':
-			d.pos = i + 1
-			return
-		case c == '\\':
-			_, size := d.scanEscape(i)
-			if size == 0 {
-				return
-			}
-			i += size
-			continue
-		case c < ' ':
-			d.failControl(i)
-			return
-		}
-		_, size := utf8.DecodeRuneInString(src[i:])
-		if size == 1 {
-			d.fail(i, "a byte that is not UTF-8 in a string")
-			return
-		}
-		i += size
-	}
-	d.failUnterminated(start)
 }
