@@ -322,6 +322,8 @@ func TestHugePageSize(t *testing.T) {
 
 func FuzzFlatKeyed(f *testing.F) {
 	f.Add([]byte("a 1\nb 18446744073709551615\nb 18446744073709551616\n"))
+	f.Add([]byte("low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\nsock_throttled 7\n"))
+	f.Add([]byte("populated 1\nfrozen 0\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for key, value := range flatKeyed(text) {
 			if !strings.Contains(string(text), key) {
@@ -348,10 +350,13 @@ func FuzzPids(f *testing.F) {
 
 func FuzzIO(f *testing.F) {
 	f.Add([]byte("8:0 rbytes=1 wbytes=2 rios=3\n8:16 \n8:0 Read 1\nTotal 5\n"))
+	f.Add([]byte("8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6 cost.usage=7\n"))
+	f.Add([]byte("8:0 Read 1\n8:0 Write 2\n8:0 Sync 3\n8:0 Async 4\n8:0 Discard 5\n8:0 Total 6\n259:1 Read 7\nTotal 8\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		parseIOStat(text)
 		fresh := map[[2]uint32]bool{}
 		list := parseBlkio(text, nil, fresh, "bytes")
+		list = parseBlkio(text, list, fresh, "ios")
 		if len(list) != len(fresh) {
 			t.Errorf("%d devices, %d of them new", len(list), len(fresh))
 		}

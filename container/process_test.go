@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestParseStat(t *testing.T) {
@@ -51,13 +53,18 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-func TestRecordSurvives(t *testing.T) {
-	want := Record{
+// fullRecord has all that a record can have.
+func fullRecord() *Record {
+	return &Record{
 		ID: "a", OCIVersion: "1.3.0", Bundle: "/b \"quoted\"\n", Rootfs: "/b/rootfs", Created: time.Unix(1, 2).UTC(), Owner: 7,
 		Annotations: map[string]string{"k": "v", "a/b": ""}, Pid: 42, StartTime: 1 << 60,
 		Cgroup:  CgroupRecord{Path: "/x", Made: []string{"/sys/fs/cgroup/x"}, Unit: "berth-a.scope", Freezers: []string{"/sys/fs/cgroup/x/cgroup.freeze"}},
-		Systemd: true, NoPivot: true, NoHooks: true, Rdt: []string{"/sys/fs/resctrl/a"},
+		Systemd: true, NoPivot: true, NoHooks: true, Rdt: []string{"/sys/fs/resctrl/a"}, Ended: new(unix.WaitStatus(3 << 8)),
 	}
+}
+
+func TestRecordSurvives(t *testing.T) {
+	want := fullRecord()
 	got, err := decodeRecord(want.encode())
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +76,17 @@ func TestRecordSurvives(t *testing.T) {
 
 func FuzzDecodeRecord(f *testing.F) {
 	f.Add((&Record{ID: "a"}).encode())
-	f.Fuzz(func(t *testing.T, data []byte) { _, _ = decodeRecord(data) })
+	f.Add(fullRecord().encode())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := decodeRecord(data)
+		if err != nil {
+			return
+		}
+		text := r.encode()
+		if again, err := decodeRecord(text); err != nil || string(again.encode()) != string(text) {
+			t.Errorf("%s does not survive: %v", text, err)
+		}
+	})
 }
 
 func TestCheckID(t *testing.T) {

@@ -330,7 +330,8 @@ func TestWriter(t *testing.T) {
 }
 
 func FuzzDecoder(f *testing.F) {
-	for _, s := range []string{`{"a":[1,-2.5e3,"\u00e9\ud83d\ude00",null,true]}`, `"\ud800"`, `[1,]`, "\"\xff\"", `{"a":1,"a":2}`} {
+	for _, s := range []string{`{"a":[1,-2.5e3,"\u00e9\ud83d\ude00",null,true]}`, `"\ud800"`, `[1,]`, "\"\xff\"", `{"a":1,"a":2}`,
+		"\"\\\"\\\\\\/\\b\\f\\n\\r\\t é😀\x7f\"", `{"k\n":[true,false,null,{"o":{},"a":[]}], "é" : 0.5E+7}`, "[\"a\tb\"]", `"open`, `{"a" 1}`, `[1 2]`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {

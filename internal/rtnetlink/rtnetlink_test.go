@@ -138,7 +138,18 @@ func TestMoveKeepsAddresses(t *testing.T) {
 }
 
 func FuzzAnswers(f *testing.F) {
-	f.Add(append(request(unix.RTM_NEWLINK, 0), linkInfo(1, 0, 0)...))
+	// answer is a message as the kernel sends it, with its length in front.
+	answer := func(kind, flags uint16, body []byte) []byte {
+		b := append(request(kind, flags), body...)
+		native.PutUint32(b, uint32(len(b)))
+		return append(b, make([]byte, -len(b)&3)...)
+	}
+	link := attribute(linkInfo(7, unix.IFF_UP, 0), unix.IFLA_IFNAME, []byte("eth0\x00"))
+	f.Add(answer(unix.RTM_NEWLINK, 0, link))
+	f.Add(append(answer(unix.RTM_NEWLINK, unix.NLM_F_MULTI, attribute(link, unix.IFLA_MTU, []byte{0, 5, 0, 0})), answer(unix.NLMSG_DONE, unix.NLM_F_MULTI, make([]byte, 4))...))
+	f.Add(answer(unix.NLMSG_ERROR, 0, native.AppendUint32(nil, ^uint32(unix.ENODEV)+1)))
+	f.Add(answer(unix.NLMSG_ERROR, 0, make([]byte, 4)))
+	f.Add(answer(unix.RTM_NEWLINK, 0, append(link[:len(link):len(link)], 200, 0, 3, 0)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := &Conn{}
 		_, _ = c.answers(data, func(kind uint16, body []byte) {

@@ -97,6 +97,8 @@ func TestRefused(t *testing.T) {
 // What is reserved and what is left is always the whole.
 func FuzzCompute(f *testing.F) {
 	f.Add("100m", "10%", int64(4000), int64(8*gi))
+	f.Add("5", "2Gi", int64(4000), int64(8*gi))
+	f.Add("0", "7Ei", int64(1), int64(1)<<62)
 	f.Fuzz(func(t *testing.T, cpu, memory string, cpus, bytes int64) {
 		c, err := config.Parse("f", "", []config.Override{{Key: "system-reserved", Value: "cpu=" + cpu}, {Key: "kube-reserved", Value: "memory=" + memory}})
 		if err != nil || cpus < 0 || bytes < 0 {

@@ -95,7 +95,8 @@ func TestRefused(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"a: 1\nb:\n  c: {d: 'e'}\n", "a: \"\\\\\"", "{}", "a: {b: {}}", "? x"} {
+	for _, s := range []string{"a: 1\nb:\n  c: {d: 'e'}\n", "a: \"\\\\\"", "{}", "a: {b: {}}", "? x",
+		"---\na: {b: 1, 'c': \"2\", d: {e: x}} # c\n", "a: 'it''s'\nb: \"x\\ty\"\n", "\"a b\" : 1\r\n", "a: # later\n  b: 1", "\ufeffa: 1", "a: [1]", "a: {b}", "a: &x 1", "a: |\n b", "a: 1\n\tb: 2"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

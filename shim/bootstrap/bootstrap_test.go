@@ -86,6 +86,9 @@ func TestBothFormsOfParameters(t *testing.T) {
 // FuzzParams: whatever comes on standard input gives options or an error.
 func FuzzParams(f *testing.F) {
 	f.Add(marshal(f, &bootstrap.BootstrapParams{InstanceID: "c", Namespace: "n"}))
+	f.Add(marshal(f, &bootstrap.BootstrapParams{InstanceID: "c", Namespace: "n", SocketDir: new("/run/s"), Extensions: []*bootstrap.Extension{
+		{}, {Value: &anypb.Any{TypeUrl: "another"}}, {Value: &anypb.Any{TypeUrl: "runtimeoptions.v1.Options", Value: []byte("\x1a\x05A = 1")}},
+	}}))
 	f.Add(marshal(f, &anypb.Any{TypeUrl: "containerd.runc.v1.Options"}))
 	f.Add(marshal(f, &anypb.Any{TypeUrl: "runtimeoptions.v1.Options", Value: []byte("\x1a\x05A = 1")}))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -96,6 +96,10 @@ func TestParseRefuses(t *testing.T) {
 // What is accepted of a table must mean what TOML says it means.
 func FuzzTable(f *testing.F) {
 	f.Add("BinaryName = \"a\\u00e9\\n\" # c\nRoot='\\x'\nIoUid = 1_0\nSystemdCgroup = true\n")
+	f.Add("\"Root\" = \"\\\"\\\\\\t\\r\\b\\f\\U0001F600\"\nShimCgroup = ''\n'SystemdCgroup' = false # c\n# IoUid = 1\nTypeUrl = [1, 2]\n")
+	f.Add("BinaryName = \"a\" b\n")
+	f.Add("[runtime]\nRoot = 'x'\n")
+	f.Add("Root = \"\"\"x\"\"\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		ours := new(Options)
 		if parseTable(text, ours.set) != nil {

@@ -363,7 +363,9 @@ func TestDescriptorsAreClosed(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add("binary:///b?x=%20&y=+")
+	for _, uri := range []string{"binary:///b?x=%20&y=+", "/run/fifo", "file:///a%c3%A9", "stream:///run/s?streaming_id=x", "file:///%zz", "file:///%2", "binary://b", "http://x"} {
+		f.Add(uri)
+	}
 	f.Fuzz(func(t *testing.T, uri string) {
 		p, err := parse(uri)
 		if err == nil && p.scheme != schemeFIFO && !strings.HasPrefix(p.path, "/") {

@@ -1,9 +1,11 @@
 package ttrpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/containerd/containerd/api/runtime/task/v3"
 	oracle "github.com/containerd/ttrpc"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -281,22 +284,66 @@ func TestClientCallsContainerdsServer(t *testing.T) {
 // FuzzServerReads feeds any bytes to a serving connection; it must neither
 // panic nor answer what was not asked.
 func FuzzServerReads(f *testing.F) {
-	b, _ := frame(1, typeRequest, flagRemoteClosed, &wire.Request{Service: "s", Method: "m"})
-	f.Add(b)
-	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 1, 1, 2, 0})
+	add := func(messages ...[]byte) { f.Add(bytes.Join(messages, nil)) }
+	request := func(stream uint32, flags uint8, r *wire.Request) []byte {
+		b, err := frame(stream, typeRequest, flags, r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		return b
+	}
+	call := &wire.Request{Service: "s", Method: "m", TimeoutNano: 1e9}
+	add(request(1, flagRemoteClosed, call), request(3, flagRemoteClosed, call))
+	add(request(1, 0, &wire.Request{Service: "s", Method: "x"}), request(3, 0, &wire.Request{Service: "x", Method: "m"}))
+	add(request(1, 0, &wire.Request{Service: "s", Method: "fails"}), request(2, 0, call))
+	add(request(1, flagRemoteOpen, call), []byte{0, 0, 0, 1, 0, 0, 0, 1, typeData, flagRemoteClosed, 0})
+	add([]byte{0, 0, 0, 2, 0, 0, 0, 1, typeRequest, 0, 0xff, 0xff}, []byte{0, 0, 0, 1, 0, 0, 0, 1, typeResponse, 0, 0})
+	add(make([]byte, headerSize-1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		pair, err := socketpair()
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer pair[1].Close()
 		s := NewServer(func(string) {})
-		s.Register("s", map[string]Handler{"m": func(context.Context, []byte) (wire.Message, error) { return &wire.Empty{}, nil }})
-		c := &serverConn{server: s, file: pair[0]}
+		s.Register("s", map[string]Handler{
+			"m":     func(context.Context, []byte) (wire.Message, error) { return &wire.Empty{}, nil },
+			"fails": func(context.Context, []byte) (wire.Message, error) { return nil, unix.EPERM },
+		})
+		c := &serverConn{server: s, file: pair[0], streams: map[uint32]*Stream{}}
+		go func() {
+			c.serve()
+			s.answering.Wait()
+			pair[0].Close()
+		}()
 		go func() {
 			pair[1].Write(b)
-			pair[1].Close()
+			if raw, err := pair[1].SyscallConn(); err == nil {
+				raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_WR) })
+			}
 		}()
-		c.serve()
-		pair[0].Close()
+		asked := map[uint32]int{}
+		for in := bytes.NewReader(b); ; {
+			h, _, err := readFrame(in)
+			var oversized errOversized
+			if err != nil && !errors.As(err, &oversized) {
+				break
+			}
+			if err != nil || h.kind == typeRequest {
+				asked[h.stream]++
+			}
+		}
+		for {
+			h, _, err := readFrame(pair[1])
+			if err != nil {
+				if err != io.EOF && !errors.Is(err, unix.ECONNRESET) {
+					t.Error(err)
+				}
+				return
+			}
+			if asked[h.stream]--; h.kind != typeResponse || asked[h.stream] < 0 {
+				t.Errorf("%+v answers nothing of % x", h, b)
+			}
+		}
 	})
 }

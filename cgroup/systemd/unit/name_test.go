@@ -5,27 +5,29 @@ import (
 	"testing"
 )
 
+var resolveCases = []struct {
+	path, id         string
+	rootless         bool
+	slice, unit, dir string
+}{
+	{"", "c1", false, "system.slice", "berth-c1.scope", "/system.slice/berth-c1.scope"},
+	{"", "c1", true, "user.slice", "berth-c1.scope", "/user.slice/berth-c1.scope"},
+	{":berth:c1", "x", false, "system.slice", "berth-c1.scope", "/system.slice/berth-c1.scope"},
+	{"machine.slice:libpod:abc", "x", true, "machine.slice", "libpod-abc.scope", "/machine.slice/libpod-abc.scope"},
+	{"user-1000.slice:docker:abc", "x", false, "user-1000.slice", "docker-abc.scope", "/user.slice/user-1000.slice/docker-abc.scope"},
+	{"-:p:n", "x", false, "-.slice", "p-n.scope", "/p-n.scope"},
+	{"-.slice:p:n", "x", false, "-.slice", "p-n.scope", "/p-n.scope"},
+	{"kubepods.slice:ignored:kubepods-pod1.slice", "x", false, "kubepods.slice", "kubepods-pod1.slice", "/kubepods.slice/kubepods-pod1.slice"},
+	{"::test.slice", "x", false, "system.slice", "test.slice", "/test.slice"},
+	{"a-b-c.slice:p:n", "x", false, "a-b-c.slice", "p-n.scope", "/a.slice/a-b.slice/a-b-c.slice/p-n.scope"},
+	{"a.slice::n", "x", false, "a.slice", "-n.scope", "/a.slice/-n.scope"},
+	{"", "a+b", false, "system.slice", `berth-a\x2bb.scope`, `/system.slice/berth-a\x2bb.scope`},
+	{"_x.slice:p:n", "x", false, "_x.slice", "p-n.scope", "/__x.slice/p-n.scope"},
+	{"memory.slice:p:n", "x", false, "memory.slice", "p-n.scope", "/_memory.slice/p-n.scope"},
+}
+
 func TestResolve(t *testing.T) {
-	for _, c := range []struct {
-		path, id         string
-		rootless         bool
-		slice, unit, dir string
-	}{
-		{"", "c1", false, "system.slice", "berth-c1.scope", "/system.slice/berth-c1.scope"},
-		{"", "c1", true, "user.slice", "berth-c1.scope", "/user.slice/berth-c1.scope"},
-		{":berth:c1", "x", false, "system.slice", "berth-c1.scope", "/system.slice/berth-c1.scope"},
-		{"machine.slice:libpod:abc", "x", true, "machine.slice", "libpod-abc.scope", "/machine.slice/libpod-abc.scope"},
-		{"user-1000.slice:docker:abc", "x", false, "user-1000.slice", "docker-abc.scope", "/user.slice/user-1000.slice/docker-abc.scope"},
-		{"-:p:n", "x", false, "-.slice", "p-n.scope", "/p-n.scope"},
-		{"-.slice:p:n", "x", false, "-.slice", "p-n.scope", "/p-n.scope"},
-		{"kubepods.slice:ignored:kubepods-pod1.slice", "x", false, "kubepods.slice", "kubepods-pod1.slice", "/kubepods.slice/kubepods-pod1.slice"},
-		{"::test.slice", "x", false, "system.slice", "test.slice", "/test.slice"},
-		{"a-b-c.slice:p:n", "x", false, "a-b-c.slice", "p-n.scope", "/a.slice/a-b.slice/a-b-c.slice/p-n.scope"},
-		{"a.slice::n", "x", false, "a.slice", "-n.scope", "/a.slice/-n.scope"},
-		{"", "a+b", false, "system.slice", `berth-a\x2bb.scope`, `/system.slice/berth-a\x2bb.scope`},
-		{"_x.slice:p:n", "x", false, "_x.slice", "p-n.scope", "/__x.slice/p-n.scope"},
-		{"memory.slice:p:n", "x", false, "memory.slice", "p-n.scope", "/_memory.slice/p-n.scope"},
-	} {
+	for _, c := range resolveCases {
 		p, err := Resolve(c.path, c.id, c.rootless)
 		if err != nil {
 			t.Errorf("%q: %v", c.path, err)
@@ -41,25 +43,27 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+var refusedPaths = map[string]string{
+	"/foo/bar":                              "cgroupfs driver",
+	"foo":                                   "slice:prefix:name",
+	"a:b:c:d":                               "slice:prefix:name",
+	"user.slice/user-1000.slice:p:n":        "slash",
+	"user:p:n":                              "does not end in .slice",
+	".slice:p:n":                            "no name",
+	"-a.slice:p:n":                          "begins with a dash",
+	"a-.slice:p:n":                          "dash before .slice",
+	"a--b.slice:p:n":                        "two dashes",
+	"a@b.slice:p:n":                         "no instances",
+	"a b.slice:p:n":                         `has " "`,
+	"a.slice:p:":                            "empty",
+	"a.slice:p:-.slice":                     "root slice",
+	"a.slice:p:b--c.slice":                  "two dashes",
+	"a.slice:p:../x":                        "slash",
+	"a.slice:p:" + strings.Repeat("x", 255): "longer than 255",
+}
+
 func TestResolveRefuses(t *testing.T) {
-	for path, reason := range map[string]string{
-		"/foo/bar":                              "cgroupfs driver",
-		"foo":                                   "slice:prefix:name",
-		"a:b:c:d":                               "slice:prefix:name",
-		"user.slice/user-1000.slice:p:n":        "slash",
-		"user:p:n":                              "does not end in .slice",
-		".slice:p:n":                            "no name",
-		"-a.slice:p:n":                          "begins with a dash",
-		"a-.slice:p:n":                          "dash before .slice",
-		"a--b.slice:p:n":                        "two dashes",
-		"a@b.slice:p:n":                         "no instances",
-		"a b.slice:p:n":                         `has " "`,
-		"a.slice:p:":                            "empty",
-		"a.slice:p:-.slice":                     "root slice",
-		"a.slice:p:b--c.slice":                  "two dashes",
-		"a.slice:p:../x":                        "slash",
-		"a.slice:p:" + strings.Repeat("x", 255): "longer than 255",
-	} {
+	for path, reason := range refusedPaths {
 		if p, err := Resolve(path, "id", false); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%q: got %+v, %v, want %q", path, p, err, reason)
 		}
@@ -116,6 +120,12 @@ func FuzzResolve(f *testing.F) {
 	f.Add("a-b.slice:p:n", "id")
 	f.Add("", "a+b")
 	f.Add("-:x:y.slice", "")
+	for _, c := range resolveCases {
+		f.Add(c.path, c.id)
+	}
+	for path := range refusedPaths {
+		f.Add(path, "id")
+	}
 	f.Fuzz(func(t *testing.T, path, id string) {
 		p, err := Resolve(path, id, false)
 		if err != nil {

@@ -93,8 +93,20 @@ func TestRun(t *testing.T) {
 
 // FuzzRun: what Check accepts ends, within as many steps as it has instructions.
 func FuzzRun(f *testing.F) {
-	f.Add([]byte{0x20, 0, 0, 0, 4, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0})
-	f.Add([]byte{0x15, 0, 0, 0, 4, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0})
+	add := func(program ...Instruction) {
+		var data []byte
+		for _, ins := range program {
+			data = append(binary.LittleEndian.AppendUint16(data, ins.Code), ins.Jt, ins.Jf)
+			data = binary.LittleEndian.AppendUint32(data, ins.K)
+		}
+		f.Add(data)
+	}
+	ret := Instruction{Code: Return, K: 1}
+	add(Instruction{Code: LoadWord, K: OffsetArch}, ret)
+	for _, code := range []uint16{JumpEqual, JumpGreater, JumpGreaterEq, JumpSet} {
+		add(Instruction{Code: LoadWord, K: OffsetArgs + 4}, Instruction{Code: code, Jt: 1, Jf: 2}, ret, ret, Instruction{Code: ReturnA})
+	}
+	add(Instruction{Code: Jump, K: 1}, ret, Instruction{Code: LoadWord, K: OffsetIP}, Instruction{Code: And, K: 0xff}, Instruction{Code: ReturnA})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var program []Instruction
 		for ; len(data) >= 8; data = data[8:] {
@@ -103,7 +115,7 @@ func FuzzRun(f *testing.F) {
 		if Check(program) != nil {
 			return
 		}
-		if _, steps := Run(program, &Data{}, false); steps > len(program) {
+		if _, steps := Run(program, &Data{Number: 59, Arch: 0xc000003e, IP: 1 << 40, Args: [6]uint64{1 << 32, 2, 3, 4, 5, 6}}, len(program)%2 == 0); steps > len(program) {
 			t.Errorf("%d steps for %d instructions", steps, len(program))
 		}
 	})
