@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -121,7 +122,7 @@ func waitGone(pidfd int, limit time.Duration) (gone bool, err error) {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 	for end := time.Now().Add(limit); ; {
 		left := max(time.Until(end), 0)
-		n, err := unix.Poll(fds, int(left.Milliseconds()))
+		n, err := sys.Poll(fds, int(left.Milliseconds()))
 		if err != unix.EINTR {
 			return n > 0, err
 		}

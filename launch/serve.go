@@ -104,7 +104,7 @@ func (c *Child) receive() (compile.Record, int, error) {
 func (c *Child) speaks() bool {
 	fds := []unix.PollFd{{Fd: int32(c.report), Events: unix.POLLIN}, {Fd: int32(c.PidFD), Events: unix.POLLIN}}
 	for {
-		n, err := unix.Poll(fds, -1)
+		n, err := sys.Poll(fds, -1)
 		if n > 0 {
 			return fds[0].Revents != 0 || fds[1].Revents == 0
 		}
@@ -148,6 +148,7 @@ func (c *Child) hasName() bool {
 }
 
 func recvmsg(fd int, buf, control []byte) (n, oobn int, err error) {
+	_, _ = sys.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) // what is wrong, the read will tell
 	for {
 		n, oobn, _, _, err = unix.Recvmsg(fd, buf, control, unix.MSG_CMSG_CLOEXEC)
 		if err != unix.EINTR {

@@ -97,7 +97,7 @@ func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(child.PidFD), Events: unix.POLLIN}, {Fd: int32(f.deadline), Events: unix.POLLIN}}
 	timeout := lasting
 	for {
-		switch n, err := unix.Poll(fds, timeout); {
+		switch n, err := sys.Poll(fds, timeout); {
 		case err == unix.EINTR:
 			continue
 		case err != nil:
