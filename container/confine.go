@@ -10,10 +10,9 @@ import (
 
 // Confine takes from this process, which has started a container and stays with
 // it, what the rest of the container's life does not need: it can then change
-// files in the state root, in cgroups and beneath the given directories alone, and
-// execute nothing. Where hooks are still to be run it is left as it is, since
-// those may do anything.
-func (c *Created) Confine(also ...string) error {
+// files in the state root and in cgroups alone, and execute nothing. Where hooks are
+// still to be run it is left as it is, since those may do anything.
+func (c *Created) Confine() error {
 	s, err := c.config()
 	if err != nil {
 		return err
@@ -21,7 +20,7 @@ func (c *Created) Confine(also ...string) error {
 	if s.Hooks != nil && len(s.Hooks.Poststop) > 0 || len(c.Rdt) > 0 {
 		return nil
 	}
-	beneath := append(also, c.runtime.Root)
+	beneath := []string{c.runtime.Root}
 	if c.Cgroup.Path != "" {
 		h, err := cgroup.Detect()
 		if err != nil {

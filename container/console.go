@@ -3,6 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -58,7 +59,17 @@ func sendDescriptor(path, name string, fd int) error {
 // writePidFile writes the digits of a pid, whole: readers never see half of them.
 func writePidFile(path string, pid int) error {
 	temporary := path + ".berth-new"
-	if err := os.WriteFile(temporary, fmt.Append(nil, pid), 0o644); err != nil {
+	// In a folder such as /tmp others may have put a link there; one of ours may have
+	// been left by a kill.
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) && os.Remove(temporary) == nil {
+		file, err = os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	}
+	if err == nil {
+		_, err = file.Write(fmt.Append(nil, pid))
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("--pid-file: %w", err)
 	}
 	if err := os.Rename(temporary, path); err != nil {

@@ -22,6 +22,7 @@ type boxOptions struct {
 	keep    bool
 	report  string // text, json or none; "" for text on a terminal
 	into    string // the file that the report goes to; "" for standard error
+	file    *os.File
 }
 
 func (p *program) boxCommand() *cli.Command {

@@ -49,13 +49,7 @@ func (p *program) box(o *boxOptions, args []string) error {
 		created.Abandon()
 		return fail(err)
 	}
-	front.confine = func() {
-		var also []string
-		if o.into != "" {
-			also = append(also, filepath.Dir(o.into)) // the report is still to come
-		}
-		p.warnOf(created.Confine(also...))
-	}
+	front.confine = func() { p.warnOf(created.Confine()) }
 	status, err := front.wait(created.Process())
 	front.close()
 	if err != nil {
@@ -82,6 +76,15 @@ func (p *program) box(o *boxOptions, args []string) error {
 func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*container.Created, error) {
 	if err := o.complete(args); err != nil {
 		return nil, err
+	}
+	if o.into != "" {
+		// Before the box is there, which may be given the folder that it lies in: at its
+		// end a link could be there by that name.
+		file, err := os.OpenFile(o.into, os.O_WRONLY|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, fmt.Errorf("--report: %w", err)
+		}
+		o.file = file
 	}
 	caller, err := box.Here()
 	if err != nil {
@@ -162,11 +165,15 @@ func (o *boxOptions) tell(report *box.Report) error {
 	if o.report == "text" {
 		text = []byte(report.Text())
 	}
-	if o.into == "" {
+	if o.file == nil {
 		_, err := os.Stderr.Write(text)
 		return err
 	}
-	if err := os.WriteFile(o.into, text, 0o644); err != nil {
+	err := o.file.Truncate(0)
+	if err == nil || errors.Is(err, unix.EINVAL) { // a pipe or a device has nothing to cut off
+		_, err = o.file.Write(text)
+	}
+	if err = errors.Join(err, o.file.Close()); err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
 	return nil

@@ -96,3 +96,20 @@ func TestStateFolderIsALink(t *testing.T) {
 	}
 	harness.Report(t, "attacks", 4)
 }
+
+// Where a pid file goes to, others may put files too: in a /tmp, with links by the names that the runtime is known to use.
+func TestPidFileIsALink(t *testing.T) {
+	b := harness.New(t)
+	o := newOutside(b, map[string]string{"file": "the host's"})
+	for _, name := range []string{"", ".berth-new"} {
+		c := b.Container("/bin/true")
+		pidFile := b.Path("pid" + name)
+		check(t, os.Symlink(filepath.Join(o.dir, "file"), pidFile+name))
+		c.Run("--pid-file", pidFile).OK(t)
+		if info, err := os.Lstat(pidFile); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("the pid file is %v, %v", info, err)
+		}
+		o.untouched()
+		harness.Report(t, "attacks", 1)
+	}
+}
