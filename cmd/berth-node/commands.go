@@ -86,7 +86,7 @@ func (s *settings) look(ctx context.Context) (*machine.Machine, *plan.Plan, erro
 
 func style() show.Style {
 	s := cgrouptool.StyleFor(os.Stdout, os.Getenv)
-	return show.Style{Color: s.Color, Unicode: s.Unicode}
+	return show.Style{Width: s.Width, Color: s.Color, Unicode: s.Unicode}
 }
 
 func planCommand() *cli.Command {

@@ -41,7 +41,7 @@ func (s Style) resources(t allocatable.Table) string {
 		rows = append(rows, []string{string(r.Name), f(r.Capacity), none(r.System, f(r.System)), none(r.Kube, f(r.Kube)),
 			none(r.Eviction, f(r.Eviction)), none(r.HugePages, f(r.HugePages)), f(r.Allocatable), f(r.Limit)})
 	}
-	return table(rows, func(i int) bool { return i > 0 }, s.heading)
+	return s.table(rows, func(i int) bool { return i > 0 }, s.heading)
 }
 
 func (s Style) heading(row, column int, text string) string {
@@ -94,7 +94,7 @@ func (s Style) Tree(p *plan.Plan) string {
 			rows = append(rows, []string{under + piece + name, string(l.Role) + "; its limits are the kubelet's"})
 		}
 	}
-	return table(rows, func(int) bool { return false }, func(_, column int, text string) string {
+	return s.table(rows, func(int) bool { return false }, func(_, column int, text string) string {
 		if column == 0 {
 			return s.paint(bold, text)
 		}
@@ -176,7 +176,7 @@ func (s Style) steps(p *plan.Plan) string {
 		}
 		rows = append(rows, []string{sign, what, now, arrow, value, c.Cause})
 	}
-	return table(rows, func(i int) bool { return i == 2 }, func(_, column int, text string) string {
+	return s.table(rows, func(i int) bool { return i == 2 }, func(_, column int, text string) string {
 		switch column {
 		case 0, 4:
 			return s.paint(green, text)

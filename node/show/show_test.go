@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/berth-runtime/berth/node/fake"
 	"github.com/berth-runtime/berth/node/plan"
@@ -73,6 +75,44 @@ func TestStatus(t *testing.T) {
 	}
 	if strings.Contains(got, "\x1b") {
 		t.Error("colours where none were asked for")
+	}
+}
+
+// Tables have room on a narrow terminal, with their numbers whole, and have all on a wide one. Sentences may wrap.
+func TestNarrow(t *testing.T) {
+	n := node(t)
+	escape := regexp.MustCompile("\x1b\\[[0-9]+m")
+	for _, unicode := range []bool{false, true} {
+		whole := Style{Unicode: unicode}
+		for _, width := range []int{1, 20, 36, 40, 60, 80, 100, 400} {
+			s := Style{Width: width, Color: true, Unicode: unicode}
+			for name, draw := range map[string]func(s Style) string{
+				"parts": func(s Style) string { return s.parts(n) }, "bars": func(s Style) string { return s.bars(n) },
+				"levels": func(s Style) string { return s.levels(n) }, "daemons": func(s Style) string { return s.daemons(n.Plan) },
+				"resources": func(s Style) string { return s.resources(n.Plan.Resources) }, "tree": func(s Style) string { return s.Tree(n.Plan) },
+				"steps": func(s Style) string { return s.steps(n.Plan) },
+			} {
+				text := escape.ReplaceAllString(draw(s), "")
+				if width == 400 && text != draw(whole) {
+					t.Errorf("%s on a wide terminal:\n%s\nand without one:\n%s", name, text, draw(whole))
+				}
+				least := width // what no table is cut below
+				switch name {
+				case "bars":
+					least = max(width, 39)
+				default:
+					least = max(width, 10)
+				}
+				for line := range strings.SplitSeq(text, "\n") {
+					if got := utf8.RuneCountInString(line); got > least {
+						t.Errorf("%s on %d columns: a line of %d: %q", name, width, got, line)
+					}
+				}
+			}
+		}
+	}
+	if got := (Style{Width: 80, Unicode: true}).parts(n); !strings.Contains(squeeze(got), "workloads /kub…slice cpu 0.00 3.25 0 6.0Gi") {
+		t.Errorf("on 80 columns:\n%s", got)
 	}
 }
 

@@ -106,13 +106,16 @@ func (s Style) parts(n *Node) string {
 		}
 		rows = append(rows, row)
 	}
-	return table(rows, func(i int) bool { return i > 2 }, s.heading)
+	return s.table(rows, func(i int) bool { return i > 2 }, s.heading)
 }
 
 // bars draws for each resource how the capacity is shared out, and below it how
 // much is used.
 func (s Style) bars(n *Node) string {
-	const width = 50
+	width := 50
+	if s.Width > 0 { // beside what stands on both sides
+		width = max(10, min(width, s.Width-27))
+	}
 	var b strings.Builder
 	sign := func(i int) (string, string, string) {
 		switch i {
@@ -142,9 +145,21 @@ func (s Style) bars(n *Node) string {
 		fmt.Fprintf(&b, "%-7s shared out %s %s\n", name, s.bar(width, reserved...), name.Human(r.Capacity))
 		fmt.Fprintf(&b, "%-7s used       %s\n", "", s.bar(width, used...))
 	}
-	fmt.Fprintf(&b, "        %s system   %s kube   %s workloads   %s eviction, huge pages, or free\n",
-		s.paint(cyan, s.pick("▓", "s")), s.paint(yellow, s.pick("▒", "k")), s.paint(green, s.pick("█", "#")), s.paint(faint, s.pick("░", ".")))
-	return b.String()
+	var line strings.Builder
+	used := 5
+	line.WriteString("     ")
+	for _, sign := range []struct{ sign, ascii, color, means string }{
+		{"▓", "s", cyan, "system"}, {"▒", "k", yellow, "kube"}, {"█", "#", green, "workloads"}, {"░", ".", faint, "eviction, huge pages, or free"},
+	} {
+		long := len("   x ") + len(sign.means)
+		if s.Width > 0 && used+long > s.Width && used > 5 {
+			line.WriteString("\n     ")
+			used = 5
+		}
+		used += long
+		line.WriteString("   " + s.paint(sign.color, s.pick(sign.sign, sign.ascii)) + " " + sign.means)
+	}
+	return b.String() + line.String() + "\n"
 }
 
 // daemons lists those that an OOM score is for, with the part that they count to.
@@ -160,7 +175,7 @@ func (s Style) daemons(p *plan.Plan) string {
 		}
 		rows = append(rows, []string{d.Name, d.Cgroup, part, strconv.Itoa(d.PID), strconv.Itoa(d.Score), strconv.Itoa(p.Config.Scores[d.Key].Value)})
 	}
-	return "\n" + table(rows, func(i int) bool { return i > 2 }, s.heading)
+	return "\n" + s.table(rows, func(i int) bool { return i > 2 }, s.heading)
 }
 
 func (s Style) levels(n *Node) string {
@@ -185,5 +200,5 @@ func (s Style) levels(n *Node) string {
 		rows = append(rows, []string{l.Name, pods, strconv.Itoa(l.Containers), resource.CPU.Human(u[resource.CPU]),
 			resource.Memory.Human(u[resource.Memory]), resource.PIDs.Human(u[resource.PIDs])})
 	}
-	return table(rows, func(i int) bool { return i > 0 }, s.heading)
+	return s.table(rows, func(i int) bool { return i > 0 }, s.heading)
 }
