@@ -83,19 +83,16 @@ func Dial(ctx context.Context, path string, handler Handler) (*Conn, error) {
 	}
 	file := os.NewFile(uintptr(fd), path)
 	c := &Conn{file: file, in: bufio.NewReader(file), handler: handler, waiting: map[uint32]chan *message{}}
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = file.SetDeadline(deadline)
-	}
+	// Not the context's own deadline: the file's could come an instant before, and nothing would say which timeout it was.
 	stop := context.AfterFunc(ctx, func() { _ = file.SetDeadline(time.Unix(1, 0)) })
 	err = c.handshake()
-	if !stop() || ctx.Err() != nil {
+	if !stop() {
 		err = errors.Join(ctx.Err(), err) // which came as a timeout of the file
 	}
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
-	_ = file.SetDeadline(time.Time{})
 	go c.read()
 	return c, nil
 }
