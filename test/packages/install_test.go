@@ -12,26 +12,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The package is installed over this machine's own root, whose changes go to a folder: what is in it after a container has run and the
-// package was purged is what it leaves behind.
+// A package is installed over this machine's own root, whose changes go to a folder: what is in it after a container has run and the
+// package was purged is what it leaves behind. rpm runs its scripts here as it does elsewhere, but knows none of what it depends on.
 func TestPurgedPackageLeavesNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	for _, tool := range []string{"dpkg", "unshare"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("needs %s: it is no Debian", tool)
-		}
+	for packager, pattern := range map[string]string{"dpkg": "*_amd64.deb", "rpm": "*.x86_64.rpm"} {
+		t.Run(packager, func(t *testing.T) {
+			for _, tool := range []string{packager, "unshare"} {
+				if _, err := exec.LookPath(tool); err != nil {
+					t.Skipf("needs %s: %v", tool, err)
+				}
+			}
+			files, err := filepath.Glob(filepath.Join(made(t), pattern))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("%q, %v", files, err)
+			}
+			purgeInOverlay(t, files[0])
+		})
 	}
-	debs, err := filepath.Glob(filepath.Join(made(t), "*_amd64.deb"))
-	if err != nil || len(debs) != 1 {
-		t.Fatalf("%q, %v", debs, err)
-	}
+}
+
+func purgeInOverlay(t *testing.T, file string) {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "use"), []byte(use), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "bash", "-euo", "pipefail", "-c", overRoot, "install", dir, debs[0])
+	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "bash", "-euo", "pipefail", "-c", overRoot, "install", dir, file)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	text := string(out)
@@ -52,6 +61,9 @@ func TestPurgedPackageLeavesNothing(t *testing.T) {
 		name := strings.TrimPrefix(path, filepath.Join(dir, "changes"))
 		if name == "" || ofDpkg(name) {
 			return nil
+		}
+		if name == "/usr/share/zsh/site-functions" && strings.HasSuffix(file, ".rpm") {
+			return nil // a folder of the package filesystem, which Debian has not
 		}
 		looked++
 		var st unix.Stat_t
@@ -90,7 +102,7 @@ func ofDpkg(name string) bool {
 
 // overRoot gives what use is called with, below the folder $1, a root of its own.
 const overRoot = `
-dir=$1 deb=$2
+dir=$1 package=$2
 mkdir "$dir/memory" "$dir/root" "$dir/changes"
 mount -t tmpfs -o mode=755 tmpfs "$dir/memory"
 mkdir "$dir/memory/upper" "$dir/memory/work"
@@ -98,10 +110,10 @@ mount -t overlay -o "lowerdir=/,upperdir=$dir/memory/upper,workdir=$dir/memory/w
 for at in /proc /sys /dev; do mount --rbind $at "$dir/root$at"; done
 mount -t tmpfs tmpfs "$dir/root/run"
 mount -t tmpfs tmpfs "$dir/root/tmp"
-cp "$deb" "$dir/root/tmp/berth.deb"
+cp "$package" "$dir/root/tmp/berth.${package##*.}"
 cp "$dir/use" "$dir/root/tmp/use"
 # In mounts of its own again, so that this shell keeps the root that it has.
-unshare --mount --propagation private bash -euc 'cd "$1/root" && pivot_root . mnt && exec chroot . bash -euc "umount -l /mnt; exec bash /tmp/use /tmp/berth.deb"' inside "$dir"
+unshare --mount --propagation private bash -euc 'cd "$1/root" && pivot_root . mnt && exec chroot . bash -euc "umount -l /mnt; exec bash /tmp/use /tmp/berth.*"' inside "$dir"
 cp -a "$dir/memory/upper/." "$dir/changes"
 `
 
@@ -109,7 +121,11 @@ cp -a "$dir/memory/upper/." "$dir/changes"
 const use = `
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
-dpkg -i "$1"
+case $1 in
+*.deb) install="dpkg -i" purge="dpkg --purge" ;;
+*.rpm) install="rpm --dbpath /tmp/rpmdb -U --force --nodeps" purge="rpm --dbpath /tmp/rpmdb -e" ;;
+esac
+$install "$1"
 test -x /usr/bin/berth -a -e /usr/share/man/man1/berth.1.gz
 mkdir -p /tmp/bundle/rootfs/bin
 cp "$(command -v busybox)" /tmp/bundle/rootfs/bin/busybox
@@ -129,7 +145,13 @@ if [[ -d /run/systemd/system ]]; then
 	berth-node status > /dev/null
 	rm -r /etc/berth-node # which is the administrator's
 fi
-dpkg --purge berth
+# A new version takes nothing away but the old one's files.
+mkdir -p /var/lib/berth-node
+$install "$1"
+test -d /var/lib/berth-node -a -d /run/berth
+[[ ! -d /run/systemd/system ]] || systemctl is-active berth-node
+$purge berth
+test ! -e /var/lib/berth-node -a ! -e /usr/bin/berth
 find /run -name '*berth*' | sed 's/^/left: /'
 find /sys/fs/cgroup -name "*package-test-$$*" | sed 's/^/left: /'
 `
