@@ -47,6 +47,7 @@ func TestProperties(t *testing.T) {
 			[]string{"IODeviceLatencyTargetUSec=/dev/block/8:0 75", "IOReadBandwidthMax=/dev/block/8:0 5", "IOWriteIOPSMax=/dev/block/8:0 infinity", "IOWeight=50", "IODeviceWeight=/dev/block/8:0 60"}},
 		{"unified not understood", v2, Options{}, `{"unified":{"io.max":"8:0 rbps=5 new=1","memory.high":"50%","cpu.max":"x y z","io.weight":"sda 5"}}`,
 			[]string{"cpu.max=x y z", "io.max=8:0 rbps=5 new=1", "io.weight=sda 5", "memory.high=50%"}},
+		{"unified period that no kernel takes", v2, Options{}, `{"unified":{"cpu.max":"1000 9000000"}}`, []string{"cpu.max=1000 9000000"}},
 		{"unified before its time", v2at(239), Options{}, `{"unified":{"memory.min":"5","memory.zswap.max":"5","memory.oom.group":"1","cpu.idle":"1"}}`,
 			[]string{"cpu.idle=1", "memory.min=5", "memory.oom.group=1", "memory.zswap.max=5"}},
 		{"a slice has no OOMPolicy", v2, Options{Slice: true}, `{"unified":{"memory.oom.group":"1"}}`, []string{"memory.oom.group=1"}},

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/internal/json"
 )
 
 // rdma writes one line for each device: rdma.max resets nothing that a line
@@ -14,7 +16,7 @@ import (
 func (t *translation) rdma(devices map[string]specs.LinuxRdma) {
 	for _, name := range slices.Sorted(maps.Keys(devices)) {
 		d := devices[name]
-		at := "/rdma/" + escapePointer(name)
+		at := string(json.AppendKey([]byte("/rdma"), name))
 		if name == "" || strings.ContainsAny(name, " \t\n") {
 			t.fail(at, strconv.Quote(name)+" is no name of a device", "")
 			continue
@@ -34,9 +36,4 @@ func (t *translation) rdma(devices map[string]specs.LinuxRdma) {
 		}
 		t.set(field, at, line, "", nil)
 	}
-}
-
-// escapePointer makes a key a part of a JSON pointer (RFC 6901).
-func escapePointer(key string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }

@@ -123,7 +123,7 @@ func TestWriteTable(t *testing.T) {
 }
 
 func TestWriteTranslation(t *testing.T) {
-	res := resources(t, `{"memory":{"limit":100,"kernel":5},"cpu":{"shares":1024,"cpus":"0-1"},"blockIO":{"weightDevice":[{"major":8,"minor":0,"weight":10}]},"unified":{"memory.\"odd\\\u0001":"x"}}`)
+	res := resources(t, `{"memory":{"limit":100,"kernel":5},"cpu":{"shares":1024,"cpus":"0-1"},"blockIO":{"weightDevice":[{"major":8,"minor":0,"weight":10}]},"unified":{"memory.\"odd\\\u0001":"x|y"}}`)
 	properties, writes, warnings, err := Properties(res, mustNamed("unified", 252), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -142,6 +142,9 @@ func TestWriteTranslation(t *testing.T) {
 	}
 	if !strings.Contains(markdown.String(), "| `/memory/limit` | unit | `MemoryMax` | `100` |  |") {
 		t.Errorf("%s", markdown.String())
+	}
+	if !strings.Contains(markdown.String(), "| `x\\|y` |") {
+		t.Errorf("a bar in a value makes a column:\n%s", markdown.String())
 	}
 	var got struct {
 		Properties []struct {

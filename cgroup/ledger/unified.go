@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berth-runtime/berth/internal/json"
 )
 
 // unified takes any file of a controller that is on v2, known to the table or
 // not, as the spec wants it. It comes after the fields and wins over them.
 func (t *translation) unified(files map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		at := "/unified/" + escapePointer(name)
+		at := string(json.AppendKey([]byte("/unified"), name))
 		controller, ok := t.unifiedController(name, at)
 		if !ok {
 			continue
@@ -230,8 +232,8 @@ func (t *translation) unifiedBandwidth(it *item, line, at string) {
 	_, period := t.bandwidthNow(true)
 	if len(words) == 2 {
 		p, err := strconv.ParseUint(words[1], 10, 64)
-		if err != nil || p == 0 {
-			return
+		if err != nil || p < 1000 || p > 1000000 {
+			return // the kernel refuses it
 		}
 		period = p
 	}

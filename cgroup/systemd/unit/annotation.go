@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup/systemd/gvariant"
+	"github.com/berth-runtime/berth/internal/json"
 )
 
 // annotationPrefix marks the annotations that give properties to the unit.
@@ -33,7 +34,7 @@ func (e *AnnotationError) Unwrap() error { return e.Err }
 
 // Pointer is the JSON pointer of the annotation in the config.
 func (e *AnnotationError) Pointer() string {
-	return "/annotations/" + strings.ReplaceAll(strings.ReplaceAll(e.Annotation, "~", "~0"), "/", "~1")
+	return string(json.AppendKey([]byte("/annotations"), e.Annotation))
 }
 
 // Annotations gives the properties that the config's annotations ask for, sorted
