@@ -70,23 +70,27 @@ func isFloat(s string) bool {
 }
 
 func (n node) number(kind byte, v *Value) error {
+	digits := strings.TrimLeft(n.text, "+-")
+	if len(n.text)-len(digits) > 1 {
+		return n.badNumber(nil, v.Type)
+	}
+	negative := strings.HasPrefix(n.text, "-")
+	hex := strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X")
 	if kind == 'd' {
-		d, err := strconv.ParseFloat(n.text, 64)
-		// Go would also take 1_000 and hexadecimal floats.
-		if err != nil || strings.ContainsAny(n.text, "_pP") {
-			return n.badNumber(err, "double")
+		text := n.text
+		if hex {
+			text += "p0" // without an exponent Go does not take it for a number
+		}
+		d, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return n.badNumber(err, v.Type)
 		}
 		v.Double = d
 		return nil
 	}
-	digits := strings.TrimLeft(n.text, "+-")
-	if len(n.text)-len(digits) > 1 || strings.Contains(digits, "_") {
-		return n.badNumber(nil, v.Type)
-	}
-	negative := strings.HasPrefix(n.text, "-")
 	base := 10
 	switch {
-	case strings.HasPrefix(digits, "0x"), strings.HasPrefix(digits, "0X"):
+	case hex:
 		digits, base = digits[2:], 16
 	case len(digits) > 1 && digits[0] == '0':
 		digits, base = digits[1:], 8

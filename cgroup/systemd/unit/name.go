@@ -18,6 +18,13 @@ func checkName(name string) error {
 	case strings.HasPrefix(name, "."):
 		return fmt.Errorf("unit name %q begins with a dot", name)
 	}
+	switch stem := name[:max(strings.LastIndexByte(name, '.'), 0)]; strings.IndexByte(stem, '@') {
+	case -1:
+	case 0:
+		return fmt.Errorf("unit name %q begins with an @", name)
+	case len(stem) - 1:
+		return fmt.Errorf("unit name %q is one of a template: something has to stand behind the @", name)
+	}
 	for i := range len(name) {
 		if !validByte(name[i]) && name[i] != '@' {
 			return fmt.Errorf("unit name %q has %q, which no unit may have", name, name[i:i+1])

@@ -21,6 +21,7 @@ var resolveCases = []struct {
 	{"::test.slice", "x", false, "system.slice", "test.slice", "/test.slice"},
 	{"a-b-c.slice:p:n", "x", false, "a-b-c.slice", "p-n.scope", "/a.slice/a-b.slice/a-b-c.slice/p-n.scope"},
 	{"a.slice::n", "x", false, "a.slice", "-n.scope", "/a.slice/-n.scope"},
+	{"a.slice:p:n@1", "x", false, "a.slice", "p-n@1.scope", "/a.slice/p-n@1.scope"},
 	{"", "a+b", false, "system.slice", `berth-a\x2bb.scope`, `/system.slice/berth-a\x2bb.scope`},
 	{"_x.slice:p:n", "x", false, "_x.slice", "p-n.scope", "/__x.slice/p-n.scope"},
 	{"memory.slice:p:n", "x", false, "memory.slice", "p-n.scope", "/_memory.slice/p-n.scope"},
@@ -58,6 +59,8 @@ var refusedPaths = map[string]string{
 	"a.slice:p:":                            "empty",
 	"a.slice:p:-.slice":                     "root slice",
 	"a.slice:p:b--c.slice":                  "two dashes",
+	"a.slice:@p:n":                          "begins with an @",
+	"a.slice:p:n@":                          "of a template",
 	"a.slice:p:../x":                        "slash",
 	"a.slice:p:" + strings.Repeat("x", 255): "longer than 255",
 }
