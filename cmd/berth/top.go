@@ -32,7 +32,7 @@ func (p *program) topCommand() *cli.Command {
 	c.Run = func(args []string) error {
 		for _, pattern := range args {
 			if _, err := path.Match(pattern, ""); err != nil {
-				return fmt.Errorf("%q: %w", pattern, err)
+				return fmt.Errorf("%q is no id and no pattern: %w (a pattern is written with *, ? and [a-z])", pattern, err)
 			}
 		}
 		r, err := p.runtime()
@@ -40,7 +40,7 @@ func (p *program) topCommand() *cli.Command {
 			return err
 		}
 		for _, pattern := range args {
-			if strings.ContainsAny(pattern, `*?[\\`) {
+			if isPattern(pattern) {
 				continue
 			}
 			c, err := r.Load(pattern)
@@ -64,6 +64,9 @@ func (p *program) topCommand() *cli.Command {
 	}
 	return c
 }
+
+// isPattern says whether path.Match could find another name than the word itself.
+func isPattern(word string) bool { return strings.ContainsAny(word, `*?[\`) }
 
 // groups are the cgroups of the containers that are meant.
 func (p *program) groups(r *container.Runtime, patterns []string) ([]cgrouptool.Named, error) {
