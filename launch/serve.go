@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/berth-runtime/berth/compile"
 	"github.com/berth-runtime/berth/internal/sys"
@@ -115,10 +116,10 @@ func (c *Child) speaks() bool {
 }
 
 // EndedEarly reports which signal has ended a child that never executed its
-// program: it still has the name of our init then. Serve can't tell that from an
-// execve, since the socket is closed by both.
+// program: it still has the name of our init then, or has not even executed that.
+// Serve can't tell that from an execve, since the socket is closed by both.
 func (c *Child) EndedEarly() (unix.Signal, bool) {
-	if c.name == "" || c.executes() || !c.hasName() {
+	if c.name == "" || c.executes() || !c.isInit() {
 		return 0, false
 	}
 	ended, err := sys.WaitID(unix.P_PIDFD, c.PidFD, unix.WNOWAIT)
@@ -135,16 +136,35 @@ func (c *Child) executes() bool {
 	return err != unix.ENOENT && err != unix.ESRCH
 }
 
-// hasName reports whether the process is called what our init is.
-func (c *Child) hasName() bool {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(c.Pid)+"/comm", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// isInit reports whether the process is called what our init is, or is the clone of us
+// that was to become it. The latter is told by a flag, as that has our name, and the
+// program could have that too.
+func (c *Child) isInit() bool {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(c.Pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
-	var name [16]byte
-	n, _ := unix.Read(fd, name[:])
-	return string(name[:max(n, 0)]) == c.name+"\n"
+	var buf [512]byte
+	n, _ := unix.Read(fd, buf[:])
+	name, flags := nameAndFlags(string(buf[:max(n, 0)]))
+	const forkNoExec = 0x40 // PF_FORKNOEXEC of include/linux/sched.h, which execve takes away
+	return name == c.name || flags&forkNoExec != 0
+}
+
+// nameAndFlags reads what a process is called, and its flags, from its file stat
+// (proc_pid_stat(5)). A name may have any characters.
+func nameAndFlags(stat string) (name string, flags uint64) {
+	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
+	if open < 0 || end < open {
+		return "", 0
+	}
+	// Behind the name: state, parent, group, session, terminal, its group, flags.
+	const place = 6
+	if fields := strings.Fields(stat[end+1:]); len(fields) > place {
+		flags, _ = strconv.ParseUint(fields[place], 10, 64)
+	}
+	return stat[open+1 : end], flags
 }
 
 func recvmsg(fd int, buf, control []byte) (n, oobn int, err error) {

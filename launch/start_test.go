@@ -58,22 +58,25 @@ func TestStartWithAnyDescriptors(t *testing.T) {
 	}
 }
 
-// TestStartWithoutClone3 does the same where clone3 is hidden, in a process of its own.
-func TestStartWithoutClone3(t *testing.T) {
-	const variable = "BERTH_TEST_NO_CLONE3"
-	if os.Getenv(variable) == "" {
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestStartWithoutClone3$", "-test.v")
-		cmd.Env = append(os.Environ(), variable+"=1")
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
-			t.Errorf("%v:\n%s", err, out)
-		}
-		return
+// inOtherProcess runs the test in a process of its own, which a filter of system calls would stay with, and reports whether this is it.
+func inOtherProcess(t *testing.T) bool {
+	t.Helper()
+	const variable = "BERTH_TEST_OTHER_PROCESS"
+	if os.Getenv(variable) != "" {
+		return true
 	}
-	hidden := uint(unix.ENOSYS)
-	filter, err := seccomp.Compile(&specs.LinuxSeccomp{
-		DefaultAction: specs.ActAllow,
-		Syscalls:      []specs.LinuxSyscall{{Names: []string{"clone3"}, Action: specs.ActErrno, ErrnoRet: &hidden}},
-	})
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), variable+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	return false
+}
+
+// forbid has this process, for good, come to an end of some kind at a system call.
+func forbid(t *testing.T, call specs.LinuxSyscall) {
+	t.Helper()
+	filter, err := seccomp.Compile(&specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Syscalls: []specs.LinuxSyscall{call}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +88,63 @@ func TestStartWithoutClone3(t *testing.T) {
 	if _, err := sys.SetSeccompFilter(seccomp.FlagTSync, filter.Bytes()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestStartWithoutClone3 does the same where clone3 is hidden.
+func TestStartWithoutClone3(t *testing.T) {
+	if !inOtherProcess(t) {
+		return
+	}
+	hidden := uint(unix.ENOSYS)
+	forbid(t, specs.LinuxSyscall{Names: []string{"clone3"}, Action: specs.ActErrno, ErrnoRet: &hidden})
 	v := sys.Vfork{Cgroup: -1}
 	if _, _, _, err := v.Start(); !errors.Is(err, sys.ErrNoClone3) {
 		t.Fatalf("clone3 is not hidden: %v", err)
 	}
 	TestStartWithAnyDescriptors(t)
+}
+
+// A child that is killed before it executes even the init has not ended as the user's program.
+func TestKilledBeforeTheInit(t *testing.T) {
+	if !inOtherProcess(t) {
+		return
+	}
+	// A dump of its core would take along who shares its memory, before Linux 5.16.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	forbid(t, specs.LinuxSyscall{Names: []string{"execve"}, Action: specs.ActKillProcess})
+	s := Spawn{Gate: -1, Root: -1, Cgroup: -1, Stdio: [3]uintptr{0, 1, 2}}
+	s.Program = func(f *compile.Facts) (*program.Program, error) { return program.NewBuilder().Build(f.Report) }
+	child, err := s.Start()
+	if err != nil {
+		t.Skip("without clone3 the start itself hears of it: ", err)
+	}
+	defer child.Kill()
+	if err := child.Serve(0, nil); !errors.Is(err, ErrExecuted) {
+		t.Errorf("served: %v", err)
+	}
+	if signal, early := child.EndedEarly(); !early || signal != unix.SIGSYS {
+		t.Errorf("killed early: %v, by %v", early, signal)
+	}
+}
+
+func TestNameAndFlags(t *testing.T) {
+	for stat, want := range map[string]struct {
+		name  string
+		flags uint64
+	}{
+		"7 (12) Z 1 7 7 0 -1 4194368 0 0":             {"12", 0x400040},
+		"7 (a) b (c)) R 1 7 7 0 -1 64 0":              {"a) b (c)", 64},
+		"7 (\n) S 1 7 7 34816 7 18446744073709551615": {"\n", 1<<64 - 1},
+		"7 (cut) S 1 7":                               {"cut", 0},
+		"7 )(":                                        {"", 0},
+		"":                                            {"", 0},
+	} {
+		if name, flags := nameAndFlags(stat); name != want.name || flags != want.flags {
+			t.Errorf("%q: %q, %#x", stat, name, flags)
+		}
+	}
 }
 
 // The pipe of ForkExec comes to be in a hole below all other descriptors, and is moved to behind them.
