@@ -66,6 +66,12 @@ func TestBothFormsOfParameters(t *testing.T) {
 	if err != nil || !p.modern || p.options.BinaryName != "crun" || p.socketDir != dir || p.message.TTRPCAddress != "/t" {
 		t.Errorf("%+v, %v", p, err)
 	}
+	// As anypb.New names it, of which containerd's own AddExtension makes use.
+	withHost := &anypb.Any{TypeUrl: "type.googleapis.com/" + o.TypeUrl, Value: o.Value}
+	modern.Extensions = []*bootstrap.Extension{{Value: withHost}}
+	if p, err = parseParams(marshal(t, modern), a); err != nil || p.options.BinaryName != "crun" {
+		t.Errorf("with a host before the type: %+v, %v", p, err)
+	}
 	p, err = parseParams(marshal(t, o), a)
 	if err != nil || p.modern || p.options.BinaryName != "crun" || p.message.TTRPCAddress != "" {
 		t.Errorf("%+v, %v", p, err)

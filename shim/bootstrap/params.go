@@ -56,12 +56,8 @@ func parseParams(b []byte, a *Args) (*params, error) {
 // optionsOf finds the runtime options among extensions of other types.
 func optionsOf(extensions []*wire.Extension) (*options.Options, error) {
 	for _, e := range extensions {
-		if e.Value == nil {
-			continue
-		}
-		switch e.Value.TypeURL {
-		case wire.RuncOptionsURL, wire.RuntimeOptionsURL, wire.BerthOptionsURL:
-			return options.Parse(e.Value)
+		if v := e.Value; v != nil && (v.Is(wire.RuncOptionsURL) || v.Is(wire.RuntimeOptionsURL) || v.Is(wire.BerthOptionsURL)) {
+			return options.Parse(v)
 		}
 	}
 	return new(options.Options), nil

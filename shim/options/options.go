@@ -37,10 +37,10 @@ func Parse(any *wire.Any) (*Options, error) {
 		return o, nil
 	}
 	var err error
-	switch typeName(any.TypeURL) {
-	case wire.RuncOptionsURL:
+	switch {
+	case any.Is(wire.RuncOptionsURL):
 		err = wire.Unmarshal(any.Value, &o.RuncOptions)
-	case wire.BerthOptionsURL:
+	case any.Is(wire.BerthOptionsURL):
 		var own wire.BerthOptions
 		if err = wire.Unmarshal(any.Value, &own); err == nil {
 			o.Grouping = own.Grouping
@@ -48,7 +48,7 @@ func Parse(any *wire.Any) (*Options, error) {
 				o.RuncOptions = *own.Runc
 			}
 		}
-	case wire.RuntimeOptionsURL:
+	case any.Is(wire.RuntimeOptionsURL):
 		var table wire.RuntimeOptions
 		if err = wire.Unmarshal(any.Value, &table); err == nil {
 			err = o.readTable(&table)
@@ -66,11 +66,6 @@ func Parse(any *wire.Any) (*Options, error) {
 		return nil, fmt.Errorf("option Grouping is %q: use %q, %q or %q", o.Grouping, PerContainer, PerPod, PerNamespace)
 	}
 	return o, nil
-}
-
-// typeName is a type URL without the host that some clients put before it.
-func typeName(url string) string {
-	return filepath.Base(url)
 }
 
 func (o *Options) readTable(table *wire.RuntimeOptions) error {
@@ -116,7 +111,7 @@ func (o *Options) set(key string, v value) error {
 	return fmt.Errorf("option %q is not known", key)
 }
 
-// Root is where an engine keeps the containers of a namespace.
+// StateRoot is where an engine keeps the containers of a namespace.
 func (o *Options) StateRoot(namespace string) string {
 	root := o.Root
 	switch {

@@ -67,7 +67,7 @@ func newBox(tasks *task.Service, r *wire.CreateSandboxRequest) (*box, error) {
 		return nil, task.Failf(ttrpc.InvalidArgument, "sandbox %q has a root file system, but no process in its config.json", b.id)
 	}
 	p := &pod{id: b.id, netns: r.NetNSPath, config: new(wire.PodSandboxConfig), options: b.options, annotations: r.Annotations}
-	if r.Options != nil && (r.Options.TypeURL == wire.PodSandboxURL || r.Options.TypeURL == wire.PodSandboxAlphaURL) {
+	if r.Options != nil && (r.Options.Is(wire.PodSandboxURL) || r.Options.Is(wire.PodSandboxAlphaURL)) {
 		if err := wire.Unmarshal(r.Options.Value, p.config); err != nil {
 			return nil, task.Failf(ttrpc.InvalidArgument, "options of type %s: %w", r.Options.TypeURL, err)
 		}

@@ -20,6 +20,9 @@ func (s *Service) checkpoint(ctx context.Context, r *wire.CheckpointTaskRequest)
 	}
 	var o wire.CheckpointOptions
 	if r.Options != nil {
+		if len(r.Options.Value) > 0 && !r.Options.Is(wire.CheckpointURL) {
+			return nil, Failf(ttrpc.InvalidArgument, "checkpoint options of type %q are not understood: use %s", r.Options.TypeURL, wire.CheckpointURL)
+		}
 		if err := wire.Unmarshal(r.Options.Value, &o); err != nil {
 			return nil, Failf(ttrpc.InvalidArgument, "checkpoint options: %w", err)
 		}

@@ -147,6 +147,8 @@ func TestCallsInTheWrongState(t *testing.T) {
 	w.code("update of nothing", call(w, w.update, &wire.UpdateTaskRequest{ID: "c"}), ttrpc.InvalidArgument)
 	w.engine.fail["update"] = engine.ErrNotFound
 	w.code("engine's not found", call(w, w.update, &wire.UpdateTaskRequest{ID: "c", Resources: &wire.Any{}}), ttrpc.NotFound)
+	w.code("options that are not a checkpoint's", call(w, w.checkpoint, &wire.CheckpointTaskRequest{ID: "c", Path: t.TempDir(),
+		Options: &wire.Any{TypeURL: wire.RuncOptionsURL, Value: []byte{8, 1}}}), ttrpc.InvalidArgument)
 	w.engine.fail["checkpoint"] = errors.ErrUnsupported
 	w.code("what the engine cannot do", call(w, w.checkpoint, &wire.CheckpointTaskRequest{ID: "c", Path: t.TempDir()}), ttrpc.Unimplemented)
 	w.code("stats without a cgroup", call(w, w.stats, &wire.StatsRequest{ID: "c"}), ttrpc.NotFound)

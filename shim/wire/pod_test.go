@@ -49,3 +49,13 @@ func TestPodSandboxConfig(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestIs(t *testing.T) {
+	for url, want := range map[string]bool{
+		"a.b.Options": true, "type.googleapis.com/a.b.Options": true, "": false, "xa.b.Options": false, "/a.b.Options": true, "a.b.Options/": false,
+	} {
+		if got := (&Any{TypeURL: url}).Is("a.b.Options"); got != want {
+			t.Errorf("%q: %v", url, got)
+		}
+	}
+}

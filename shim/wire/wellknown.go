@@ -1,6 +1,9 @@
 package wire
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Any is google.protobuf.Any: a message of a type that its URL names.
 type Any struct {
@@ -11,6 +14,13 @@ type Any struct {
 func (m *Any) fields(c *codec) {
 	c.string(1, &m.TypeURL)
 	c.bytes(2, &m.Value)
+}
+
+// Is says whether the message is of a type: containerd writes the name alone, and
+// others, anypb.New among them, a host and a slash before it.
+func (m *Any) Is(name string) bool {
+	host, found := strings.CutSuffix(m.TypeURL, name)
+	return found && (host == "" || host[len(host)-1] == '/')
 }
 
 // Empty is google.protobuf.Empty.
