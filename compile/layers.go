@@ -36,6 +36,7 @@ type Layer struct {
 	Target   string // of a Link
 	Mode     uint32
 	UID, GID uint32
+	Readonly bool // of a Merged one: nothing can be written to it, either
 }
 
 // layers puts the root together.
@@ -156,7 +157,11 @@ func (c *compiler) overlay(i int, l *Layer, scratch, tree program.Cell, plain pr
 	// which something is mounted that a user namespace may not uncover.
 	c.Call(unix.SYS_FSCONFIG, fs.Value(), program.Int(unix.FSCONFIG_CMD_CREATE), program.Int(0), program.Int(0), program.Int(0)).
 		Expect(plain, unix.EINVAL, unix.EPERM, unix.EACCES)
-	c.Call(unix.SYS_FSMOUNT, fs.Value(), program.Int(unix.FSMOUNT_CLOEXEC), program.Int(0)).Into(tree)
+	attributes := int64(0)
+	if l.Readonly {
+		attributes = unix.MOUNT_ATTR_RDONLY
+	}
+	c.Call(unix.SYS_FSMOUNT, fs.Value(), program.Int(unix.FSMOUNT_CLOEXEC), program.Int(attributes)).Into(tree)
 	c.close(fs)
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/berth-runtime/berth/compile"
@@ -22,6 +23,10 @@ import (
 // In a new user namespace the kernel refuses an overlay of a directory below which
 // something is mounted, as that might uncover what a mount hides (Linux 5.14). There
 // such a directory is made anew, and its entries become layers.
+//
+// A folder that is not to be written to is a layer, too, and no mount of the host's: a
+// socket or a pipe can be used on a read-only mount as well, but in an overlay it is
+// another than the host's.
 func layersOf(p *plan.Plan) ([]compile.Layer, error) {
 	l := &layering{root: filepath.Clean(p.Root.Path)}
 	for i := range p.Mounts {
@@ -36,14 +41,18 @@ func layersOf(p *plan.Plan) ([]compile.Layer, error) {
 			l.points = append(l.points, inner)
 		}
 	}
+	l.readonly = p.Root.DiscardBut
 	if p.Makes(specs.UserNamespace) && l.holdsMounts("/") {
 		l.layers = []compile.Layer{{Kind: compile.Fresh, Path: "/", Lower: l.root, Mode: 0o755}}
-		err := l.takeApart("/")
-		return l.layers, err
+		if err := l.takeApart("/"); err != nil {
+			return nil, err
+		}
+		return l.layers, l.mergeReadonly()
 	}
 	if err := l.merge("/"); err != nil {
 		return nil, err
 	}
+	l.addReadonly()
 	// A mount on top of a mount is on the list twice, and is one layer.
 	seen := map[string]bool{}
 	for _, point := range l.points {
@@ -63,6 +72,38 @@ type layering struct {
 	points  []string // of mounts below the root, as paths in it, without the root's own
 	covered []string // by mounts of the container
 	layers  []compile.Layer
+	// readonly is the folder that can't be written to, "" for none.
+	readonly string
+}
+
+// addReadonly has the read-only folder be a layer as a mount point is: before those
+// that lie in it.
+func (l *layering) addReadonly() {
+	if l.readonly == "" || slices.Contains(l.points, l.readonly) {
+		return
+	}
+	i := slices.IndexFunc(l.points, func(point string) bool { return strings.HasPrefix(point, l.readonly+"/") })
+	if i < 0 {
+		i = len(l.points)
+	}
+	l.points = slices.Insert(l.points, i, l.readonly)
+}
+
+// mergeReadonly puts the read-only folder on top of a root that was taken apart.
+// With mounts in it, it is Fixed in the end.
+func (l *layering) mergeReadonly() error {
+	if l.readonly == "" || l.isCovered(l.readonly) {
+		return nil
+	}
+	for i := range l.layers {
+		if l.layers[i].Kind == compile.Merged && l.layers[i].Path == l.readonly {
+			return nil // it is one already
+		}
+	}
+	if err := l.merge(l.readonly); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // below tells the path that a path of the host has below a root, "" not among them.
@@ -107,7 +148,10 @@ func (l *layering) merge(name string) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		kind = compile.Fixed
 	}
-	l.layers = append(l.layers, compile.Layer{Kind: kind, Path: name, Lower: l.host(name), Mode: st.Mode & 0o7777, UID: st.Uid, GID: st.Gid})
+	l.layers = append(l.layers, compile.Layer{
+		Kind: kind, Path: name, Lower: l.host(name), Mode: st.Mode & 0o7777, UID: st.Uid, GID: st.Gid,
+		Readonly: l.readonly != "" && (name == l.readonly || strings.HasPrefix(name, l.readonly+"/")),
+	})
 	return nil
 }
 

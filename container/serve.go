@@ -41,7 +41,7 @@ func (m *maker) serve(ask compile.Record, fd int) error {
 		return m.deliverListener(m.plan.Process.Seccomp, m.child.Pid, fd)
 	case compile.Plain:
 		l := &m.spawn.Facts.Layers[ask.Value]
-		m.runtime.warn("the kernel refuses an overlay of %s: what is below %s can't be written to", l.Lower, l.Path)
+		m.runtime.warn("the kernel refuses an overlay of %s: what is below %s can't be written to, and its sockets and pipes are the host's", l.Lower, l.Path)
 		return nil
 	case compile.CopyFrom:
 		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)

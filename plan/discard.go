@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"path"
 	"strconv"
 
 	"github.com/berth-runtime/berth/spec"
@@ -13,9 +14,24 @@ import (
 // specification has no entry for it.
 const RootWritesAnnotation = "run.berth.root.writes"
 
-// planDiscard reads the annotation.
+// RootReadonlyAnnotation names a folder of a root file system whose writes are
+// discarded that can't be written to even so.
+const RootReadonlyAnnotation = "run.berth.root.readonly"
+
+// planDiscard reads the annotations.
 func (p *Plan) planDiscard(annotations map[string]string) []spec.Complaint {
 	value, ok := annotations[RootWritesAnnotation]
+	folder, readonly := annotations[RootReadonlyAnnotation]
+	if readonly {
+		at := spec.Join("/annotations", RootReadonlyAnnotation)
+		switch {
+		case !ok:
+			return []spec.Complaint{{Pointer: at, Message: "it is about a root whose writes are discarded", Hint: "add " + RootWritesAnnotation + ", or use linux.readonlyPaths"}}
+		case !path.IsAbs(folder) || path.Clean(folder) != folder || folder == "/":
+			return []spec.Complaint{{Pointer: at, Message: "expected an absolute path below /, without . and .., found " + strconv.Quote(folder)}}
+		}
+		p.Root.DiscardBut = folder
+	}
 	if !ok {
 		return nil
 	}

@@ -53,7 +53,9 @@ type Root struct {
 	// goes with the container; DiscardAt is the entry that says so.
 	Discard   bool
 	DiscardAt string
-	At        string
+	// DiscardBut is a folder of it that can't be written to at all, "" for none.
+	DiscardBut string
+	At         string
 }
 
 // Namespace is one namespace that the container does not share with us.

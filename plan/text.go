@@ -166,6 +166,9 @@ func (p *Plan) rootSteps() []Step {
 	steps := []Step{{what, "/root/path"}, {"propagation " + propagationName(p.Root.Propagation), "/linux/rootfsPropagation"}}
 	if p.Root.Discard {
 		steps = append(steps, Step{"keep writes to it in memory, and lose them with the container", p.Root.DiscardAt})
+		if p.Root.DiscardBut != "" {
+			steps = append(steps, Step{"refuse writes to " + p.Root.DiscardBut, spec.Join("/annotations", RootReadonlyAnnotation)})
+		}
 	}
 	if p.NoPivot {
 		steps = append(steps, Step{What: "without pivot_root"})

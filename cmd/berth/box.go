@@ -150,7 +150,7 @@ func (o *boxOptions) complete(args []string) error {
 		o.Rootfs = dir
 	}
 	if o.Workdir != "" && !filepath.IsAbs(o.Workdir) && o.Rootfs == "" {
-		dir, err := filepath.Abs(o.Workdir)
+		dir, err := box.Abs(o.Workdir)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package box
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -67,17 +68,25 @@ func TestSpec(t *testing.T) {
 }
 
 func TestShowsDir(t *testing.T) {
+	tmp, err := os.MkdirTemp("/tmp", "berth-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(tmp)
+	tmp = realPath(tmp)
 	for _, test := range []struct {
 		o    Options
 		dir  string
-		want bool
+		want dirShow
 	}{
-		{Options{}, "/usr/share", true}, {Options{}, "/", false}, {Options{}, "/proc/self", false}, {Options{Rootfs: "/x"}, "/usr", false},
-		{Options{Binds: []Bind{{Path: "/usr"}}}, "/usr/share", false}, {Options{Tmp: []string{"/usr/share"}}, "/usr/share", false},
-		{Options{Binds: []Bind{{Path: "/usr/share/x"}}}, "/usr/share", true},
+		{Options{}, "/usr/share", inOverlay}, {Options{}, "/", notShown}, {Options{}, "/proc/self", notShown}, {Options{Rootfs: "/x"}, "/usr", notShown},
+		{Options{Binds: []Bind{{Path: "/usr"}}}, "/usr/share", notShown}, {Options{Tmp: []string{"/usr/share"}}, "/usr/share", notShown},
+		{Options{Binds: []Bind{{Path: "/usr/share/x"}}}, "/usr/share", inOverlay},
+		{Options{}, realPath("/tmp"), notShown}, {Options{}, tmp, asItIs}, {Options{}, realPath("/run"), notShown}, {Options{}, realPath("/run") + "/lock", notShown},
+		{Options{}, "/usr/missing", notShown},
 	} {
-		if got := test.o.showsDir(test.dir); got != test.want {
-			t.Errorf("%+v in %s: %v", test.o, test.dir, got)
+		if got := test.o.dir(test.dir); got != test.want {
+			t.Errorf("%+v in %s: %v, want %v", test.o, test.dir, got, test.want)
 		}
 	}
 }
@@ -117,5 +126,26 @@ func TestBlame(t *testing.T) {
 		if got := o.Blame(in); got != want {
 			t.Errorf("%q becomes %q", in, got)
 		}
+	}
+}
+
+// The current folder is known by a path without links.
+func TestAbs(t *testing.T) {
+	dir := realPath(t.TempDir())
+	if err := os.Mkdir(dir+"/real", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir + "/link")
+	t.Setenv("PWD", dir+"/link")
+	for in, want := range map[string]string{".": dir + "/real", "x/../y": dir + "/real/y", "..": dir, "/a/../b/": "/b"} {
+		if got, err := Abs(in); err != nil || got != want {
+			t.Errorf("%s: %s, %v", in, got, err)
+		}
+	}
+	if b, err := ParseBind(".", true); err != nil || b.Source != dir+"/real" || b.Path != dir+"/real" {
+		t.Errorf("%+v, %v", b, err)
 	}
 }

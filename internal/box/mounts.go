@@ -28,7 +28,7 @@ func (o *Options) mounts(c *Caller) []specs.Mount {
 	if name, ok := o.resolver(); ok {
 		list = append(list, bind(Bind{Source: name, Path: name}))
 	}
-	if o.showsDir(c.Dir) {
+	if o.dir(c.Dir) == asItIs {
 		list = append(list, bind(Bind{Source: c.Dir, Path: c.Dir}))
 	}
 	for _, b := range o.Binds {
@@ -84,28 +84,62 @@ func (o *Options) resolver() (string, bool) {
 	return name, err == nil && strings.HasPrefix(name, "/run/")
 }
 
-// showsDir reports whether the current folder is shown as it is: unless something
-// was asked for in its place, or it belongs to a file system of the kernel's.
-func (o *Options) showsDir(dir string) bool {
+// How the current folder is shown, read-only in any case.
+type dirShow int
+
+const (
+	notShown dirShow = iota
+	inOverlay
+	asItIs
+)
+
+// dir says how the current folder, by its real path, is shown: not at all where something was asked for
+// in its place, or where it belongs to a file system of the kernel's.
+//
+// As a mount of the host's it would have the host's sockets and pipes in it, which
+// can be used on a read-only mount too (unix_find_bsd in net/unix/af_unix.c looks at
+// the rights of the socket only). In an overlay they are others than the host's. So it
+// is shown as it is only where the box has a /tmp of its own instead: below that, but
+// /tmp itself, and all of /run, are where programs of the machine have the sockets by
+// which they take orders.
+func (o *Options) dir(dir string) dirShow {
 	if o.Rootfs != "" || dir == "/" {
-		return false
+		return notShown
 	}
-	within := func(place string) bool { return dir == place || strings.HasPrefix(dir, place+"/") }
 	for _, place := range []string{"/proc", "/sys", "/dev"} {
-		if within(place) {
-			return false
+		if within(dir, place) {
+			return notShown
 		}
 	}
 	for _, b := range o.Binds {
-		if within(b.Path) {
-			return false
+		if within(dir, b.Path) {
+			return notShown
 		}
 	}
 	for _, name := range o.Tmp {
-		if within(filepath.Join("/", name)) {
-			return false
+		if within(dir, filepath.Join("/", name)) {
+			return notShown
 		}
 	}
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir()
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return notShown
+	}
+	switch tmp := realPath("/tmp"); {
+	case dir == tmp, within(dir, realPath("/run")):
+		return notShown
+	case within(dir, tmp):
+		return asItIs
+	}
+	return inOverlay
+}
+
+func within(dir, place string) bool { return dir == place || strings.HasPrefix(dir, place+"/") }
+
+// realPath is where a path leads to.
+func realPath(name string) string {
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return name
+	}
+	return real
 }

@@ -53,7 +53,7 @@ func ParseBind(text string, writable bool) (Bind, error) {
 	if source == "" || elsewhere && !filepath.IsAbs(place) {
 		return Bind{}, fmt.Errorf("%q is neither a path nor PATH:PLACE with an absolute PLACE", text)
 	}
-	source, err := filepath.Abs(source)
+	source, err := Abs(source)
 	if err != nil {
 		return Bind{}, err
 	}

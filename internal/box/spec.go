@@ -15,17 +15,30 @@ import (
 // Caller is who calls, and from where.
 type Caller struct {
 	UID, GID int
-	Dir      string
+	Dir      string // without links in it
 	Environ  []string
 }
 
 // Here looks at this process.
 func Here() (*Caller, error) {
-	dir, err := os.Getwd()
+	dir, err := Abs(".")
 	if err != nil {
 		return nil, err
 	}
 	return &Caller{UID: os.Geteuid(), GID: os.Getegid(), Dir: dir, Environ: os.Environ()}, nil
+}
+
+// Abs makes a path absolute by the real path of the current folder: a link that leads
+// to it, in a /tmp say, is not in the box.
+func Abs(name string) (string, error) {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name), nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(realPath(dir), name), nil
 }
 
 // capabilities are what root keeps in a box: enough to install packages and to
@@ -81,6 +94,9 @@ func (o *Options) Spec(c *Caller) (*specs.Spec, error) {
 		s.Linux.Resources.Devices = []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}
 	}
 	s.Mounts = o.mounts(c)
+	if o.dir(c.Dir) == inOverlay {
+		s.Annotations[plan.RootReadonlyAnnotation] = c.Dir
+	}
 	return s, nil
 }
 

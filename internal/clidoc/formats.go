@@ -46,6 +46,7 @@ func formats() []format {
 			"berth spec writes one to begin with, berth explain tells what becomes of one. These annotations are Berth's own:",
 		}, [][2]string{
 			{"run.berth.root.writes", "discard: what is written to the root file system is kept in memory, and lost with the container."},
+			{"run.berth.root.readonly", "/PATH: a folder of such a root file system that can't be written to at all; its sockets and pipes are not the host's, as they would be in a read-only mount."},
 			{"run.berth.landlock.read, run.berth.landlock.execute, run.berth.landlock.write", "Absolute paths with colons between them, below which files may be read, executed, or written and made; all others may not."},
 			{"org.systemd.property.NAME", "A property of the unit that systemd makes, in gvariant text."},
 		}},

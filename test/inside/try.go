@@ -37,6 +37,13 @@ var attempts = map[string]func(args []string) (string, error){
 		}
 		return "", err
 	},
+	"connect": func(a []string) (string, error) {
+		c, err := net.Dial("unix", a[0])
+		if err != nil {
+			return "", err
+		}
+		return "", c.Close()
+	},
 	"create": func(a []string) (string, error) {
 		f, err := os.OpenFile(a[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
