@@ -80,16 +80,16 @@ func (c *Container) passGate(hooks *specs.Hooks, env []string) error {
 	if err != nil {
 		return fmt.Errorf("container %s: make a socket: %w", c.ID, err)
 	}
+	// The connection wakes it: nothing is between that and the word that it waits for, or it would fall asleep again. That it
+	// is the container's process need not be looked at, nobody else listens here.
 	if err := unix.Connect(s, c.gateAddress()); err != nil {
 		unix.Close(s)
+		if err == unix.ECONNREFUSED {
+			err = ErrNotRunning // since its state was looked at
+		}
 		return fmt.Errorf("container %s: connect to its start gate: %w", c.ID, err)
 	}
-	pidfd, err := c.pidfd()
-	if err != nil {
-		unix.Close(s)
-		return err
-	}
-	gate := launch.Attach(s, c.Pid, pidfd, func(f program.Failure) error {
+	gate := launch.Attach(s, c.Pid, func(f program.Failure) error {
 		return launch.ExplainCall(f, c.noteOf(f), c.Pid)
 	})
 	defer gate.Detach()

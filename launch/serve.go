@@ -207,10 +207,10 @@ func (c *Child) Close() {
 }
 
 // Attach turns to a process at its gate: somebody else's child, over a socket
-// that it has accepted. It takes the descriptors over. A failure is explained by
+// that it has accepted. It takes the socket over. A failure is explained by
 // the given function, as the Program is not known here.
-func Attach(socket, pid, pidfd int, explain func(program.Failure) error) *Child {
-	return &Child{Pid: pid, PidFD: pidfd, report: socket, explain: explain}
+func Attach(socket, pid int, explain func(program.Failure) error) *Child {
+	return &Child{Pid: pid, PidFD: -1, report: socket, explain: explain}
 }
 
 // Detach lets go of a process without waiting for it.
