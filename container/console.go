@@ -15,6 +15,9 @@ func (o *IO) deliverConsole(fd int) error {
 	if fd < 0 {
 		return errors.New("the container's init sent no terminal")
 	}
+	if err := isMaster(fd); err != nil {
+		return err
+	}
 	// Clients copy the output to terminals and logs of their own, which add
 	// carriage returns themselves.
 	if t, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil {
@@ -36,6 +39,20 @@ func (o *IO) deliverConsole(fd int) error {
 	}
 	if err := sendDescriptor(o.ConsoleSocket, "/dev/ptmx", fd); err != nil {
 		return fmt.Errorf("--console-socket: %w", err)
+	}
+	return nil
+}
+
+// isMaster makes sure that what was opened in the container by the name of a master is
+// one. A file system in user space answers each ioctl as it pleases: with the number of
+// any descriptor, say, in the place of the terminal's other side.
+func isMaster(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != unix.Mkdev(5, 2) {
+		return errors.New("/dev/pts/ptmx is not the device 5:2 that makes terminals (is a devpts mounted on /dev/pts?)")
 	}
 	return nil
 }

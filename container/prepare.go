@@ -298,6 +298,8 @@ func lastCap() int {
 // chownStdio says which standard streams are to be given to the process's user:
 // those of somebody else that are files of their own. A device such as
 // /dev/null is the host's and stays as it is, and so does a file that is only read.
+// The terminal that our caller sits at is his alone: whoever owned it, in the container
+// or not, could go on to read what is typed there when the container is long gone.
 func chownStdio(stdio [3]uintptr, p *plan.Process, ids []specs.LinuxIDMapping) (chown [3]bool) {
 	if p.Terminal {
 		return chown
@@ -315,10 +317,18 @@ func chownStdio(stdio [3]uintptr, p *plan.Process, ids []specs.LinuxIDMapping) (
 			flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0)
 			chown[i] = err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
 		case unix.S_IFCHR:
-			chown[i] = unix.Major(st.Rdev) >= 136 && unix.Major(st.Rdev) <= 143 // pseudo terminals
+			chown[i] = unix.Major(st.Rdev) >= 136 && unix.Major(st.Rdev) <= 143 && // pseudo terminals
+				!isControlling(int(fd))
 		}
 	}
 	return chown
+}
+
+// isControlling reports whether a terminal is the one that controls our session: of
+// others the kernel does not tell the session (tiocgsid in drivers/tty/tty_jobctrl.c).
+func isControlling(fd int) bool {
+	_, err := unix.IoctlGetInt(fd, unix.TIOCGSID)
+	return err == nil
 }
 
 // hostID maps an id of the container to the host's.
