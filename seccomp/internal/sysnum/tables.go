@@ -2,9 +2,6 @@
 
 package sysnum
 
-// KernelVersion is the version of the source tree that the tables were made from.
-const KernelVersion = "6.12"
-
 const count = 508
 
 // names is every name, sorted, run together; name i ends where the i-th pair of bytes of ends says.
