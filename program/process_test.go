@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/underqemu"
 	"github.com/berth-runtime/berth/program"
 )
 
@@ -20,7 +21,7 @@ const (
 )
 
 // runner is set by TestUnderQEMU for the tests it runs on a foreign machine.
-var runner = os.Getenv("BERTH_PROGRAM_RUNNER")
+var runner = underqemu.Emulator()
 
 // A process is a child that runs a Program from a sealed memfd.
 type process struct {

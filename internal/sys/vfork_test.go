@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/underqemu"
 	"golang.org/x/sys/unix"
 )
 
@@ -204,7 +205,7 @@ func TestVforkChild(t *testing.T) {
 	if os.Getenv("BERTH_TEST_CHILD") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestVforkChild$")
 		cmd.Env = append(os.Environ(), "BERTH_TEST_CHILD=1")
-		if runner := os.Getenv("BERTH_SYS_RUNNER"); runner != "" {
+		if runner := underqemu.Emulator(); runner != "" {
 			cmd.Args = append([]string{runner}, cmd.Args...)
 			cmd.Path = runner
 		}
@@ -229,22 +230,7 @@ func TestVforkChild(t *testing.T) {
 // TestVforkUnderQEMU tests the assembly of the other machine as far as qemu-user goes:
 // it has no clone3.
 func TestVforkUnderQEMU(t *testing.T) {
-	if runtime.GOARCH != "amd64" {
-		t.Skip("this is the emulated machine, or one where the tests run natively: ", runtime.GOARCH)
-	}
-	if testing.Short() {
-		t.Skip("compiling for another machine is not short")
-	}
-	qemu, err := exec.LookPath("qemu-aarch64-static")
-	if err != nil {
-		t.Skip("no emulator for arm64 (Debian package qemu-user-static): ", err)
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no compiler for the arm64 tests: ", err)
-	}
-	cmd := exec.Command("go", "test", "-count=1", "-v", "-exec", qemu, "-run", "^TestVforkChild$", ".")
-	cmd.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0", "GOFLAGS=", "BERTH_SYS_RUNNER="+qemu)
-	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestVforkChild")) {
-		t.Errorf("%v\n%s", err, out)
+	if out := underqemu.Tests(t, "^TestVforkChild$"); !strings.Contains(out, "--- PASS: TestVforkChild") {
+		t.Error(out)
 	}
 }

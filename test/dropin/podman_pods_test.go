@@ -12,12 +12,7 @@ import (
 
 // What Podman does with more than one container, or with one more than once.
 func TestPodmanPods(t *testing.T) {
-	NeedTime(t)
-	b := harness.New(t)
-	p := NewPodman(b)
-	p.Install()
-	p.Configure(podmanConfig)
-	p.Call("import", "--quiet", p.Image(), image).OK(t)
+	b, p := podman(t)
 	podmanRestarts(t, p)
 	podmanInfra(t, p)
 	podmanKube(t, b, p)

@@ -16,14 +16,25 @@ runtime_supports_nocgroup = ["berth"]
 berth = ["/usr/local/bin/berth"]
 `
 
-// Podman as root.
-func TestPodman(t *testing.T) {
+// podman is one that has the engine for its runtime and an image; as what it is told to
+// be before it is installed.
+func podman(t *testing.T, as ...func(*Podman)) (*harness.Box, *Podman) {
+	t.Helper()
 	NeedTime(t)
 	b := harness.New(t)
 	p := NewPodman(b)
+	for _, be := range as {
+		be(p)
+	}
 	p.Install()
 	p.Configure(podmanConfig)
 	p.Call("import", "--quiet", p.Image(), image).OK(t)
+	return b, p
+}
+
+// Podman as root.
+func TestPodman(t *testing.T) {
+	b, p := podman(t)
 
 	statuses(t, p)
 	confinement(t, p, b.WriteFile("seccomp.json", noMkdir, 0o644))
@@ -47,13 +58,7 @@ func TestPodman(t *testing.T) {
 
 // Podman as an ordinary user, who is root in the namespace from which podman calls the engine.
 func TestPodmanRootless(t *testing.T) {
-	NeedTime(t)
-	b := harness.New(t)
-	p := NewPodman(b)
-	p.AsOrdinaryUser()
-	p.Install()
-	p.Configure(podmanConfig)
-	p.Call("import", "--quiet", p.Image(), image).OK(t)
+	b, p := podman(t, (*Podman).AsOrdinaryUser)
 
 	statuses(t, p)
 	confinement(t, p, b.WriteFile("seccomp.json", noMkdir, 0o644))

@@ -20,6 +20,25 @@ func counter(b *harness.Box) *harness.Container {
 	return c
 }
 
+// withCriu is a box whose engine has the criu of the tests.
+func withCriu(t *testing.T) *harness.Box {
+	t.Helper()
+	criu := harness.NeedCriu(t)
+	b := harness.New(t)
+	b.Globals = append(b.Globals, "--criu", criu)
+	return b
+}
+
+// counting starts a counter that has counted to one.
+func counting(t *testing.T, c *harness.Container) *pipes {
+	t.Helper()
+	p := newPipes(t)
+	p.give(c)
+	c.RunDetached()
+	p.expect("one", "one 1")
+	return p
+}
+
 type pipes struct {
 	t        *testing.T
 	in, out  *os.File // ours
@@ -73,9 +92,7 @@ func restore(c *harness.Container, flags ...string) harness.Result {
 }
 
 func TestCheckpointAndRestore(t *testing.T) {
-	criu := harness.NeedCriu(t)
-	b := harness.New(t)
-	b.Globals = append(b.Globals, "--criu", criu)
+	b := withCriu(t)
 	c := counter(b)
 	hooked := b.Path("hooked")
 	b.WriteFile("source", "from the host\n", 0o644)
@@ -84,10 +101,7 @@ func TestCheckpointAndRestore(t *testing.T) {
 		specs.Mount{Destination: "/bound", Type: "bind", Source: b.Path("source"), Options: []string{"bind", "ro"}},
 		specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"ro"}})
 	c.Spec.Hooks = &specs.Hooks{CreateRuntime: []specs.Hook{{Path: "/bin/sh", Args: []string{"sh", "-c", "echo . >> " + hooked}}}}
-	first := newPipes(t)
-	first.give(c)
-	c.RunDetached()
-	first.expect("one", "one 1")
+	first := counting(t, c)
 
 	image, work := b.Path("image"), b.Path("work")
 	c.Command("checkpoint", []string{"--image-path", image, "--work-path", work, "--leave-running"}).Run().OK(t)
@@ -137,9 +151,7 @@ func TestCheckpointAndRestore(t *testing.T) {
 }
 
 func TestRestoreWithTerminal(t *testing.T) {
-	criu := harness.NeedCriu(t)
-	b := harness.New(t)
-	b.Globals = append(b.Globals, "--criu", criu)
+	b := withCriu(t)
 	c := b.Container("/bin/sh", "-c", "n=0; while read word; do n=$((n+1)); echo $word-$n; done")
 	c.Spec.Process.Terminal = true
 	s := b.FDSocket("console.sock")
@@ -159,14 +171,9 @@ func TestRestoreWithTerminal(t *testing.T) {
 }
 
 func TestRestoreInTheForeground(t *testing.T) {
-	criu := harness.NeedCriu(t)
-	b := harness.New(t)
-	b.Globals = append(b.Globals, "--criu", criu)
+	b := withCriu(t)
 	c := counter(b)
-	p := newPipes(t)
-	p.give(c)
-	c.RunDetached()
-	p.expect("one", "one 1")
+	p := counting(t, c)
 	c.Command("checkpoint", []string{"--image-path", b.Path("image")}).Run().OK(t)
 	c.WaitExit()
 	cmd := c.Command("restore", []string{"--image-path", b.Path("image")})
@@ -180,14 +187,9 @@ func TestRestoreInTheForeground(t *testing.T) {
 }
 
 func TestPreDump(t *testing.T) {
-	criu := harness.NeedCriu(t)
-	b := harness.New(t)
-	b.Globals = append(b.Globals, "--criu", criu)
+	b := withCriu(t)
 	c := counter(b)
-	p := newPipes(t)
-	p.give(c)
-	c.RunDetached()
-	p.expect("one", "one 1")
+	p := counting(t, c)
 	r := c.Command("checkpoint", []string{"--image-path", b.Path("pre"), "--pre-dump"}).Run()
 	if strings.Contains(r.Stderr, "does not track changes of memory") {
 		harness.Skip(t, "needs a kernel that tracks changes of memory (CONFIG_MEM_SOFT_DIRTY)")
@@ -232,16 +234,11 @@ func TestCheckpointRefusals(t *testing.T) {
 
 // A container comes back in the cgroup that its config names now, with the limits that are there, and its old one is gone.
 func TestRestoreIntoAnotherCgroup(t *testing.T) {
-	criu := harness.NeedCriu(t)
-	b := harness.New(t)
+	b := withCriu(t)
 	harness.Controller(t, "pids")
-	b.Globals = append(b.Globals, "--criu", criu)
 	c := counter(b)
 	c.Spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: ptr(int64(50))}
-	first := newPipes(t)
-	first.give(c)
-	c.RunDetached()
-	first.expect("one", "one 1")
+	counting(t, c)
 	image := b.Path("image")
 	c.Command("checkpoint", []string{"--image-path", image}).Run().OK(t)
 	c.WaitExit()
@@ -265,8 +262,8 @@ func TestRestoreIntoAnotherCgroup(t *testing.T) {
 
 // A container comes back as a unit, with the limits that its config has now.
 func TestRestoreAsUnit(t *testing.T) {
-	b := harness.New(t)
-	b.Globals = append(b.Globals, "--criu", harness.NeedCriu(t), "--systemd-cgroup")
+	b := withCriu(t)
+	b.Globals = append(b.Globals, "--systemd-cgroup")
 	c := counter(b)
 	show := func(unit, name string) string { return property(t, unit, name) }
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
@@ -276,10 +273,7 @@ func TestRestoreAsUnit(t *testing.T) {
 	c.Spec.Linux.CgroupsPath = ""
 	c.Spec.Linux.Resources = &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: ptr(int64(50))}}
 	unit := "berth-" + c.ID + ".scope"
-	first := newPipes(t)
-	first.give(c)
-	c.RunDetached()
-	first.expect("one", "one 1")
+	counting(t, c)
 	if got := show(unit, "TasksMax"); got != "50" {
 		t.Errorf("TasksMax is %s", got)
 	}

@@ -117,13 +117,7 @@ func TestRunKeep(t *testing.T) {
 
 func TestRunDetached(t *testing.T) {
 	b := harness.New(t)
-	c := b.Container("/inside", "signals")
-	out, w := b.Pipe()
-	c.Stdin, _ = b.Held()
-	c.Stdout = w
-	c.RunDetached()
-	w.Close()
-	out.Until("ready\n")
+	c, out := signalled(b)
 	if s := c.State(); s.Status != "running" || s.Pid != c.PID {
 		t.Errorf("state %+v, want running with pid %d", s, c.PID)
 	}
