@@ -1,7 +1,6 @@
 package device
 
 import (
-	"bufio"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -11,50 +10,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/berth-runtime/berth/cgroup/internal/testgroup"
 	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
-
-// mountOf finds where a cgroup hierarchy is mounted: the file system type, and
-// for v1 a controller.
-func mountOf(t *testing.T, fsType, controller string) string {
-	t.Helper()
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		left, right, _ := strings.Cut(s.Text(), " - ")
-		fields, super := strings.Fields(left), strings.Fields(right)
-		if len(fields) < 5 || len(super) < 3 || super[0] != fsType {
-			continue
-		}
-		if controller == "" || strings.Contains(","+super[2]+",", ","+controller+",") {
-			return fields[4]
-		}
-	}
-	t.Skipf("no %s %s is mounted here", fsType, controller)
-	return ""
-}
-
-func makeCgroup(t *testing.T, mount string) string {
-	t.Helper()
-	dir, err := os.MkdirTemp(mount, "berth-test-")
-	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS) {
-		t.Skipf("no cgroup can be made here: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.Remove(dir); err != nil {
-			t.Errorf("leaves a cgroup behind: %v", err)
-		}
-	})
-	return dir
-}
 
 // opens runs a process in the cgroup that opens a device for reading, and says
 // whether it could.
@@ -87,7 +47,7 @@ func foldRules(t *testing.T, rules ...specs.LinuxDeviceCgroup) Policy {
 }
 
 func TestAttach(t *testing.T) {
-	dir := makeCgroup(t, mountOf(t, "cgroup2", ""))
+	dir := testgroup.Make(t, testgroup.Mount(t, "cgroup2", ""))
 	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +96,7 @@ func TestAttach(t *testing.T) {
 
 // TestV1OnKernel lets a real kernel judge the lines.
 func TestV1OnKernel(t *testing.T) {
-	dir := makeCgroup(t, mountOf(t, "cgroup", "devices"))
+	dir := testgroup.Make(t, testgroup.Mount(t, "cgroup", "devices"))
 	write := func(lines []Line, err error) {
 		t.Helper()
 		if err != nil {

@@ -1,54 +1,15 @@
 package ledger
 
 import (
-	"bufio"
-	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/berth-runtime/berth/cgroup/internal/testgroup"
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
-
-// mounted finds the v1 hierarchy of a controller.
-func mounted(t *testing.T, controller string) string {
-	t.Helper()
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		left, right, _ := strings.Cut(s.Text(), " - ")
-		fields, super := strings.Fields(left), strings.Fields(right)
-		if len(fields) > 4 && len(super) > 2 && super[0] == "cgroup" && strings.Contains(","+super[2]+",", ","+controller+",") {
-			return fields[4]
-		}
-	}
-	t.Skipf("the %s controller is not on a v1 hierarchy here", controller)
-	return ""
-}
-
-// group makes a cgroup for the test.
-func group(t *testing.T, parent string) string {
-	t.Helper()
-	dir, err := os.MkdirTemp(parent, "berth-test-")
-	if errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		t.Skipf("no cgroup can be made here: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.Remove(dir); err != nil {
-			t.Errorf("leaves a cgroup behind: %v", err)
-		}
-	})
-	return dir
-}
 
 // change sets random resources again and again: whatever Translate lets through
 // the kernel must take, in the order given, and give back.
@@ -92,8 +53,8 @@ func change(t *testing.T, dir string, next func(*rand.Rand) *specs.LinuxResource
 }
 
 func TestBandwidthOnKernel(t *testing.T) {
-	parent := group(t, mounted(t, "cpu"))
-	dir := group(t, parent)
+	parent := testgroup.Make(t, testgroup.Mount(t, "cgroup", "cpu"))
+	dir := testgroup.Make(t, parent)
 	// A limit of the parent is what makes the order matter.
 	if err := os.WriteFile(filepath.Join(parent, "cpu.cfs_quota_us"), []byte("100000"), 0); err != nil {
 		t.Skipf("this kernel has no CPU bandwidth: %v", err)
@@ -117,7 +78,7 @@ func TestBandwidthOnKernel(t *testing.T) {
 }
 
 func TestMemoryOnKernel(t *testing.T) {
-	dir := group(t, mounted(t, "memory"))
+	dir := testgroup.Make(t, testgroup.Mount(t, "cgroup", "memory"))
 	_, err := os.Stat(filepath.Join(dir, "memory.memsw.limit_in_bytes"))
 	change(t, dir, func(r *rand.Rand) *specs.LinuxResources {
 		m := &specs.LinuxMemory{}
