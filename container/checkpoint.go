@@ -166,9 +166,9 @@ func (d *dumper) able(s *checkpoint.Session) error {
 	}
 	switch {
 	case d.criu.TrackMemory && !f.MemoryTracking:
-		return fmt.Errorf("--pre-dump and --parent-path: this kernel does not track changes of memory (CONFIG_MEM_SOFT_DIRTY)")
+		return fmt.Errorf("--pre-dump and --parent-path: this kernel does not track changes of memory (CONFIG_MEM_SOFT_DIRTY); leave them out for a whole image")
 	case d.o.LazyPages && !f.LazyPages:
-		return fmt.Errorf("--lazy-pages: this kernel or criu has no userfaultfd")
+		return fmt.Errorf("--lazy-pages: this kernel or criu has no userfaultfd (CONFIG_USERFAULTFD); leave it out for a whole image")
 	}
 	return nil
 }

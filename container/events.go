@@ -133,7 +133,7 @@ func (c *Container) watchMemory() (*memoryWatch, error) {
 		return nil, err
 	}
 	if g == nil {
-		return nil, errors.New("the container has no cgroup of its own, which is what tells of its memory")
+		return nil, c.noGroup("events of its memory")
 	}
 	w := &memoryWatch{group: g}
 	w.before = w.kills()

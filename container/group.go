@@ -97,7 +97,11 @@ func (g *group) refuseUsed() error {
 		return err
 	}
 	if len(pids) > 0 {
-		return fmt.Errorf("cgroup %s is in use by process %d and %d more; a container needs one of its own", g.Path(), pids[0], len(pids)-1)
+		more := ""
+		if n := len(pids) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		return fmt.Errorf("cgroup %s is in use by process %d%s; a container needs one of its own (name another in linux.cgroupsPath, or leave that out)", g.Path(), pids[0], more)
 	}
 	return nil
 }

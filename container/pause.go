@@ -1,7 +1,6 @@
 package container
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -41,13 +40,19 @@ func (c *Container) Resume() error {
 	return c.withGroup((*cgroup.Group).Thaw)
 }
 
+// noGroup says what a container lacks that was made without a cgroup.
+func (c *Container) noGroup(forWhat string) error {
+	return fmt.Errorf("container %s has no cgroup of its own, which %s need: it was made with --cgroup-manager disabled, "+
+		"or where its maker may make none (systemd-run --user --scope -p Delegate=yes gives an ordinary user one)", c.ID, forWhat)
+}
+
 func (c *Container) withGroup(do func(*cgroup.Group) error) error {
 	g, err := c.openGroup()
 	if err != nil {
 		return err
 	}
 	if g == nil {
-		return errors.New("the container has no cgroup of its own")
+		return c.noGroup("pausing, limits and statistics")
 	}
 	defer g.Close()
 	return do(g)

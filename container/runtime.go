@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/internal/json"
 	"github.com/berth-runtime/berth/internal/trace"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -248,7 +249,12 @@ func (r *Runtime) LoadLocked(id string) (*Container, error) {
 
 // halfMade says what a missing record means.
 func halfMade(id string, err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
+	var syntax *json.SyntaxError
+	var fault json.Fault
+	switch {
+	case errors.As(err, &syntax), errors.As(err, &fault):
+		return fmt.Errorf("%w (berth delete --force removes the container, as far as can be told without it)", err)
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	return fmt.Errorf("container %s is half made: its %s is missing (another command is making it, or was killed; berth delete --force removes it)", id, recordFile)

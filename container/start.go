@@ -84,10 +84,14 @@ func (c *Container) passGate(hooks *specs.Hooks, env []string) error {
 	// is the container's process need not be looked at, nobody else listens here.
 	if err := unix.Connect(s, c.gateAddress()); err != nil {
 		unix.Close(s)
-		if err == unix.ECONNREFUSED {
+		hint := ""
+		switch err {
+		case unix.ECONNREFUSED:
 			err = ErrNotRunning // since its state was looked at
+		case unix.ENOENT:
+			hint = " (what its first process waits at is gone: delete the container, and create it again)"
 		}
-		return fmt.Errorf("container %s: connect to its start gate: %w", c.ID, err)
+		return fmt.Errorf("container %s: connect to its start gate: %w%s", c.ID, err, hint)
 	}
 	gate := launch.Attach(s, c.Pid, func(f program.Failure) error {
 		return launch.ExplainCall(f, c.noteOf(f), c.Pid)

@@ -50,7 +50,7 @@ func NewProcess(in *specs.Process, at string) (Process, []spec.Complaint) {
 		where := at + "/rlimits/" + strconv.Itoa(i)
 		resource, ok := rlimit(l.Type)
 		if !ok {
-			problems = append(problems, spec.Complaint{Pointer: where + "/type", Message: "unknown resource limit " + strconv.Quote(l.Type)})
+			problems = append(problems, spec.Complaint{Pointer: where + "/type", Message: "unknown resource limit " + strconv.Quote(l.Type), Hint: "the names of getrlimit(2), such as RLIMIT_NOFILE"})
 			continue
 		}
 		p.Rlimits = append(p.Rlimits, Rlimit{Name: l.Type, Resource: resource, Soft: l.Soft, Hard: l.Hard, At: where})

@@ -56,7 +56,8 @@ const payloadInSlice = "payload"
 // planUnit plans the unit instead of a cgroup.
 func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Complaint {
 	if h.Systemd == nil {
-		return []spec.Complaint{{Pointer: "/linux/cgroupsPath", Message: "the systemd driver is asked for, and no systemd is known"}}
+		return []spec.Complaint{{Pointer: "/linux/cgroupsPath", Message: "the systemd driver is asked for, and no systemd is known",
+			Hint: "leave --systemd-cgroup out where systemd does not run"}}
 	}
 	s := h.Systemd
 	layout := UnitLayout(h)
@@ -134,7 +135,8 @@ func (p *Plan) planSubgroup(place unit.Place) []spec.Complaint {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." {
-			return []spec.Complaint{{Pointer: spec.Join("/annotations", SubgroupAnnotation), Message: strconv.Quote(name) + " is no name of a cgroup below the unit's"}}
+			return []spec.Complaint{{Pointer: spec.Join("/annotations", SubgroupAnnotation), Message: strconv.Quote(name) + " is no name of a cgroup below the unit's",
+				Hint: "names with a slash between them, none of them empty, . or .."}}
 		}
 	}
 	p.Cgroup.Payload = name
@@ -152,16 +154,16 @@ func (p *Plan) planMachine() []spec.Complaint {
 		return []spec.Complaint{{Pointer: at, Message: strconv.Quote(value) + " is neither true nor false"}}
 	}
 	if p.Cgroup.Unit.Systemd.User {
-		return []spec.Complaint{{Pointer: at, Message: "systemd-machined knows machines of the system only, not of an ordinary user"}}
+		return []spec.Complaint{{Pointer: at, Message: "systemd-machined knows machines of the system only, not of an ordinary user", Hint: "leave the annotation out"}}
 	}
 	m := &Machine{Name: p.ID, At: at}
-	for _, e := range p.Process.Env {
+	for i, e := range p.Process.Env {
 		// The container interface of systemd: who makes the container says its
 		// machine id by this variable.
 		if id, ok := strings.CutPrefix(e, "container_uuid="); ok {
 			raw, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
 			if err != nil || len(raw) != len(m.ID) {
-				return []spec.Complaint{{Pointer: "/process/env", Message: "container_uuid=" + id + " is no machine id"}}
+				return []spec.Complaint{{Pointer: "/process/env/" + strconv.Itoa(i), Message: "container_uuid=" + id + " is no machine id", Hint: "32 hexadecimal digits, with or without dashes"}}
 			}
 			copy(m.ID[:], raw)
 		}

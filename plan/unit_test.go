@@ -241,7 +241,7 @@ func TestUnitRefusals(t *testing.T) {
 		{v2, `{"annotations":{"org.systemd.property.TasksMax":"uint64"}}`, "/annotations/org.systemd.property.TasksMax"},
 		{v2, `{"annotations":{"run.berth.machined":"perhaps"}}`, "/annotations/run.berth.machined"},
 		{v2, `{"annotations":{"run.oci.systemd.subgroup":"a/../b"}}`, "/annotations/run.oci.systemd.subgroup"},
-		{v2, `{"annotations":{"run.berth.machined":"true"},"process":{"env":["container_uuid=12"]}}`, "/process/env"},
+		{v2, `{"annotations":{"run.berth.machined":"true"},"process":{"env":["container_uuid=12"]}}`, "/process/env/0"},
 		{v2, `{"linux":{"resources":{"memory":{"limit":5,"swappiness":5}}}}`, "/linux/resources/memory/swappiness"},
 		{user, `{"annotations":{"run.berth.machined":"true"}}`, "/annotations/run.berth.machined"},
 		// Not delegated to him.

@@ -107,7 +107,7 @@ func parseSignal(text string) (unix.Signal, error) {
 			return unix.Signal(34 + n), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown signal %q", text)
+	return 0, fmt.Errorf("unknown signal %q: it is a name such as TERM, SIGTERM or RTMIN+3, or a number", text)
 }
 
 func (p *program) deleteCommand() *cli.Command {

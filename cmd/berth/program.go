@@ -81,7 +81,7 @@ func (p *program) command() *cli.Command {
 	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, or disabled to make no cgroups")
 	f.Func("trace", "", "FILE", "write down how long each step took: FILE.json for a timeline (ui.perfetto.dev shows it), FILE.svg for a picture, else both", func(file string) error {
 		if file == "" {
-			return errors.New("it is the name of a file")
+			return errors.New("it wants the name of a file, such as trace.json")
 		}
 		p.traceFile, p.trace = file, trace.New("berth "+strings.Join(os.Args[1:], " "))
 		return nil

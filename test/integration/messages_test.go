@@ -51,7 +51,7 @@ var (
 		{"start $id", "container $id: cannot start an already running container"},
 		{"delete $id", "cannot delete container $id: container is still running (it is running; stop it first, or use --force)"},
 		{"resume $id", "cannot resume container $id: container not paused"},
-		{"kill $id FROB", `unknown signal "FROB"`},
+		{"kill $id FROB", `unknown signal "FROB": it is a name such as TERM, SIGTERM or RTMIN+3, or a number`},
 		{"kill $id 99", "signal 99: there are 1 to 64, and 0 to probe"},
 		{"update $id", "no limit is given; see berth update --help"},
 		{"update --memory lots $id", `berth update: option --memory: "lots" is no size such as 1048576, 10m or 1.5G, nor -1 for no limit (see berth update --help)`},
