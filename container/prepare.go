@@ -377,7 +377,7 @@ func hasHome(env []string) bool {
 
 // openInContainer opens a file of the container that is being made: in its root,
 // or in the source of the bind mount that will cover it.
-func (m *maker) openInContainer(name string) (*os.File, error) {
+func (m *maker) openInContainer(name string) (*rootfs.File, error) {
 	for i := len(m.plan.Mounts) - 1; i >= 0; i-- {
 		mount := &m.plan.Mounts[i]
 		if !mount.Bind {
@@ -393,7 +393,7 @@ func (m *maker) openInContainer(name string) (*os.File, error) {
 	return openIn(m.plan.Root.Path, name)
 }
 
-func openIn(dir, name string) (*os.File, error) {
+func openIn(dir, name string) (*rootfs.File, error) {
 	root, err := rootfs.Open(dir)
 	if err != nil {
 		return nil, err

@@ -107,8 +107,10 @@ func readHead(root int, name string) (head []byte, mode uint32, err error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, 0, err
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, st.Mode, nil // opening a device or a fifo could do anything
+	// Opening a device or a fifo could do anything; so could reading a file of procfs,
+	// which says that it has no length.
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size == 0 {
+		return nil, st.Mode, nil
 	}
 	// By the descriptor, as the name may lead to something else by now.
 	data, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path"
 	"strconv"
@@ -29,23 +30,38 @@ func (r *Root) Close() error { return unix.Close(r.fd) }
 // device or a fifo may have effects, or wait for ever.
 var ErrNotRegular = errors.New("it is no regular file")
 
+// A File is a regular file of strangers that is read no further than it was long when
+// it was opened. Files of procfs and its like have no length, and are as empty as they
+// say: to read one may wait for ever, or take from others what is to be read once
+// (/proc/kmsg, trace_pipe).
+type File struct {
+	io.LimitedReader
+	name string
+}
+
+// Name is the path by which it was opened.
+func (f *File) Name() string { return f.name }
+
+// Close closes it.
+func (f *File) Close() error { return f.R.(*os.File).Close() }
+
 // OpenFile opens a regular file for reading, by a path of the caller's.
-func OpenFile(name string) (*os.File, error) {
+func OpenFile(name string) (*File, error) {
 	return openFile(unix.AT_FDCWD, name, name, 0)
 }
 
 // Open opens a regular file for reading.
-func (r *Root) Open(name string) (*os.File, error) {
+func (r *Root) Open(name string) (*File, error) {
 	return openFile(r.fd, inside(name), name, inRoot)
 }
 
-func openFile(dir int, path, name string, resolve uint64) (*os.File, error) {
+func openFile(dir int, path, name string, resolve uint64) (*File, error) {
 	var st unix.Stat_t
 	fd, err := openRegular(dir, path, unix.OpenHow{Resolve: resolve}, &st)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	return &File{io.LimitedReader{R: os.NewFile(uintptr(fd), name), N: st.Size}, name}, nil
 }
 
 // look gives a descriptor of whatever has the name, without opening it.

@@ -91,7 +91,7 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 	defer unix.Close(watch)
 	_, err = unix.InotifyAddWatch(watch, filepath.Join(dir, "fifo"), unix.IN_OPEN)
 	must(t, err)
-	check := func(name string, f *os.File, err error) {
+	check := func(name string, f *rootfs.File, err error) {
 		if !errors.Is(err, rootfs.ErrNotRegular) {
 			t.Errorf("%s: %v, want %v", name, err, rootfs.ErrNotRegular)
 		}
@@ -110,6 +110,28 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 	}
 	if _, err := root.Open("absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("absent: %v", err)
+	}
+}
+
+// What has no length is empty: to read a file of procfs may wait for ever.
+func TestFilesAreReadAsFarAsTheyAreLong(t *testing.T) {
+	dir, root := tree(t)
+	host, err := rootfs.Open("/")
+	must(t, err)
+	defer host.Close()
+	name := filepath.Join(dir, "etc/file")
+	must(t, os.WriteFile(name, []byte("text"), 0o644))
+	growing, err := root.Open("etc/file")
+	must(t, err)
+	must(t, os.WriteFile(name, []byte("longer text"), 0o644))
+	proc, err := host.Open("/proc/uptime")
+	must(t, err)
+	for f, want := range map[*rootfs.File]string{growing: "long", proc: ""} {
+		text, err := io.ReadAll(f)
+		if err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v; want %q", f.Name(), text, err, want)
+		}
+		must(t, f.Close())
 	}
 }
 

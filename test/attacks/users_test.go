@@ -33,6 +33,7 @@ func TestUsersFileIsATrap(t *testing.T) {
 		"folder":                     {func(t *testing.T, path string) { check(t, os.Mkdir(path, 0o755)) }, notRegular},
 		"link to the host's device":  {func(t *testing.T, path string) { check(t, os.Symlink("/dev/zero", path)) }, "no such entry"},
 		"link to the image's device": {func(t *testing.T, path string) { check(t, os.Symlink("/zero", path)) }, notRegular},
+		"link to the kernel's log":   {func(t *testing.T, path string) { check(t, os.Symlink("/proc/kmsg", path)) }, "no such entry"},
 		"link to itself":             {func(t *testing.T, path string) { check(t, os.Symlink("passwd", path)) }, "too many levels of symbolic links"},
 	}
 	for name, trap := range traps {
@@ -51,13 +52,18 @@ func TestUsersFileIsATrap(t *testing.T) {
 			c.RunDetached() // looks for HOME, and does without
 			c.Exec(nil, "/bin/true").OK(t)
 			want := trap.want
-			if strings.Contains(name, "host's") {
+			if strings.Contains(name, "host's device") {
 				want = notRegular // by now there is a /dev/zero, the container's
 			}
 			c.Exec([]string{"--user", "frob"}, "/bin/true").FailsWith(t, 255, "--user", "/etc/passwd", want)
 			c.Exec([]string{"--user", "1:2"}, "/bin/true").OK(t)
 			if want != "no such entry" {
 				c.Exec([]string{"--user", "1"}, "/bin/true").FailsWith(t, 255, "--user", "/etc/passwd", want)
+			}
+			// A program that can't be executed is looked at, too.
+			link(c, "bin/tool", "/etc/passwd")
+			if r := c.Exec(nil, "/bin/tool"); r.Code == 0 {
+				t.Errorf("/etc/passwd was executed: %+v", r)
 			}
 			box := func(words ...string) harness.Result {
 				return b.Command(append(append([]string{"box", "--rootfs", c.Rootfs()}, words...), "--", "/bin/true")...).Run()
