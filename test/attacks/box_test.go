@@ -38,6 +38,21 @@ func TestReportIsExchangedByTheBox(t *testing.T) {
 	}
 }
 
+// The same for the trace of a call, which is only known when the call is over: by then nothing but a file of its own may be in its place.
+func TestTraceIsExchangedByTheBox(t *testing.T) {
+	for name, put := range map[string]string{"link": "ln -sf ../outside/file trace.json", "fifo": "mkfifo trace.json"} {
+		b := harness.NewForAnyone(t)
+		o := newOutside(b, map[string]string{"file": "the host's"})
+		makeTree(t, b.Path("work"), nil, nil)
+		b.Globals = append(b.Globals, "--trace", filepath.Join(b.Path("work"), "trace.json"))
+		if r := box(b, "work", "--rw", ".", "--", "/bin/sh", "-c", put).Run(); !strings.Contains(r.Stderr, "--trace") {
+			t.Errorf("%s: nothing is said of the trace: %+v", name, r)
+		}
+		o.untouched()
+		harness.Report(t, "attacks", 1)
+	}
+}
+
 // By sockets and pipes the machine's programs take orders: an agent of keys, a container engine, a terminal multiplexer. A mount that is
 // read-only keeps nobody from them.
 func TestSocketsInTheCurrentFolder(t *testing.T) {
