@@ -90,36 +90,39 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// refused are files that are, and what is said of them.
+var refused = map[string]string{
+	"a: 1":                               "node.yaml:1: there is no key a",
+	"\nkube-reservd: {}":                 "node.yaml:2: there is no key kube-reservd: is it kube-reserved?",
+	"cgroup-driver: cgroupsfs":           "node.yaml:1: cgroup-driver: \"cgroupsfs\" is none of auto, systemd, cgroupfs",
+	"system-reserved:\n  cpu: 1x":        "node.yaml:2: system-reserved.cpu: \"1x\" is no quantity",
+	"system-reserved:\n  gpu: 1":         "node.yaml:2: system-reserved.gpu: there is no resource",
+	"system-reserved: 1Gi":               "node.yaml:1: system-reserved: \"1Gi\" is no mapping: write system-reserved: {cpu: 500m, memory: 1Gi}",
+	"system-reserved: {cpu: {a: 1}}":     "takes one value",
+	"cgroup-root: {a: 1}":                "takes one value",
+	"cgroup-root: machine.slice":         "would be encoded twice: write a path",
+	"cgroup-root: /foo\\x2dbar":          "encoded twice",
+	"cgroup-root: foo":                   "no absolute path",
+	"cgroup-root: /foo/../bar":           "shortest form, which is /bar",
+	"cgroup-root: ''":                    "it is empty",
+	"cgroup-root: /\npods-enforce: true": "node.yaml:1: cgroup-root: with pods-enforce",
+	"system-container: /":                "node.yaml:1: system-container: the root",
+	"eviction-hard: {memory.free: 1}":    "no signal",
+	"eviction-hard: {memory.available: 1, memory.available: 2}":    "given twice",
+	"system-reserved: {hugepages-2Mi: 2Mi, hugepages-2048Ki: 2Mi}": "given twice",
+	"cgroups-per-qos: yes":          "neither true nor false",
+	"recheck-interval: 10":          "no time",
+	"recheck-interval: 1ms":         "not between",
+	"reclaim-pressure: 10":          "no share",
+	"oom-scores: {kubelet: -1001}":  "from -1000 to 1000",
+	"oom-scores: {bin/kubelet: -1}": "absolute path",
+	"listen: localhost":             "no address",
+	"state-dir: x":                  "no absolute path",
+	"a: [1]":                        "node.yaml: line 1: a list",
+}
+
 func TestRefused(t *testing.T) {
-	for text, want := range map[string]string{
-		"a: 1":                               "node.yaml:1: there is no key a",
-		"\nkube-reservd: {}":                 "node.yaml:2: there is no key kube-reservd: is it kube-reserved?",
-		"cgroup-driver: cgroupsfs":           "node.yaml:1: cgroup-driver: \"cgroupsfs\" is none of auto, systemd, cgroupfs",
-		"system-reserved:\n  cpu: 1x":        "node.yaml:2: system-reserved.cpu: \"1x\" is no quantity",
-		"system-reserved:\n  gpu: 1":         "node.yaml:2: system-reserved.gpu: there is no resource",
-		"system-reserved: 1Gi":               "node.yaml:1: system-reserved: \"1Gi\" is no mapping: write system-reserved: {cpu: 500m, memory: 1Gi}",
-		"system-reserved: {cpu: {a: 1}}":     "takes one value",
-		"cgroup-root: {a: 1}":                "takes one value",
-		"cgroup-root: machine.slice":         "would be encoded twice: write a path",
-		"cgroup-root: /foo\\x2dbar":          "encoded twice",
-		"cgroup-root: foo":                   "no absolute path",
-		"cgroup-root: /foo/../bar":           "shortest form, which is /bar",
-		"cgroup-root: ''":                    "it is empty",
-		"cgroup-root: /\npods-enforce: true": "node.yaml:1: cgroup-root: with pods-enforce",
-		"system-container: /":                "node.yaml:1: system-container: the root",
-		"eviction-hard: {memory.free: 1}":    "no signal",
-		"eviction-hard: {memory.available: 1, memory.available: 2}":    "given twice",
-		"system-reserved: {hugepages-2Mi: 2Mi, hugepages-2048Ki: 2Mi}": "given twice",
-		"cgroups-per-qos: yes":          "neither true nor false",
-		"recheck-interval: 10":          "no time",
-		"recheck-interval: 1ms":         "not between",
-		"reclaim-pressure: 10":          "no share",
-		"oom-scores: {kubelet: -1001}":  "from -1000 to 1000",
-		"oom-scores: {bin/kubelet: -1}": "absolute path",
-		"listen: localhost":             "no address",
-		"state-dir: x":                  "no absolute path",
-		"a: [1]":                        "node.yaml: line 1: a list",
-	} {
+	for text, want := range refused {
 		if _, err := Parse("node.yaml", text, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want something of %q", text, err, want)
 		}
@@ -200,6 +203,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(full)
 	for _, k := range Keys() {
 		f.Add(k.Example)
+	}
+	for text := range refused {
+		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := Parse("f", text, nil)
