@@ -42,23 +42,32 @@ func TestDeviceRulesOfAnOrdinaryUser(t *testing.T) {
 // Whatever cgroupsPath says, it is a complaint or a clean absolute path below the root of the hierarchies, or a unit and a slice
 // with names that systemd takes.
 func FuzzCgroupsPath(f *testing.F) {
-	for _, seed := range []string{"", "/", "/a/b", "a", "a/../..", "/..", "//a", "a:b:c", "system.slice:berth:x", "-.slice:p:n", "::", "a.slice:b", "x\x00y", "/a b/ü", "user.slice:berth:../x"} {
+	for _, seed := range []string{"", "/", "/a/b", "a", "a/../..", "/..", "//a", "a:b:c", "system.slice:berth:x", "-.slice:p:n", "::", "a.slice:b", "x\x00y", "/a b/ü", "user.slice:berth:../x",
+		"user-1000.slice:docker:a+b", "kubepods.slice:x:kubepods-pod1.slice", "a--b.slice:p:n", "_a.slice:cpu.x:n@1", "a.slice:p:n@"} {
 		f.Add(seed, true)
 		f.Add(seed, false)
 	}
+	with, without := systemdHost(f, "unified", 252), &host.Host{}
 	f.Fuzz(func(t *testing.T, text string, systemd bool) {
+		h := without
+		if systemd {
+			h = with
+		}
 		s := &specs.Spec{Version: "1.2.0", Root: &specs.Root{Path: "rootfs"}, Process: &specs.Process{Args: []string{"x"}, Cwd: "/"},
 			Linux: &specs.Linux{CgroupsPath: text, Namespaces: []specs.LinuxNamespace{{Type: specs.MountNamespace}}}}
 		if _, err := spec.Check(s); err != nil {
 			return
 		}
-		p, err := New(s, &host.Host{}, Options{ID: "id", Bundle: "/bundle", SystemdCgroup: systemd})
+		p, err := New(s, h, Options{ID: "id", Bundle: "/bundle", SystemdCgroup: systemd})
 		if err != nil {
 			return
 		}
 		c := &p.Cgroup
 		if c.None {
 			return
+		}
+		if (c.Unit != nil) != systemd {
+			t.Errorf("%q: systemd %v, unit %+v", text, systemd, c.Unit)
 		}
 		if at := c.Path; at != "" && (!strings.HasPrefix(at, "/") || path.Clean(at) != at || strings.ContainsAny(at, "\x00\n")) {
 			t.Errorf("%q became the path %q", text, at)

@@ -15,7 +15,7 @@ import (
 )
 
 // systemdHost is a host with a systemd of a version, on one of the layouts that systemd makes.
-func systemdHost(t *testing.T, layout string, version int) *host.Host {
+func systemdHost(t testing.TB, layout string, version int) *host.Host {
 	t.Helper()
 	l, ok := ledger.Named(layout, 0)
 	if !ok {
