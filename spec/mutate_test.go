@@ -4,6 +4,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -26,6 +27,20 @@ func parseAny(tb testing.TB, data []byte) any {
 	return v
 }
 
+// rareConfig has the entries that few configs have, with right values: what checks
+// them looks at the words first, and of those that full makes up none is right.
+func rareConfig(tb testing.TB) []byte {
+	tb.Helper()
+	data, err := os.ReadFile("testdata/rare.json")
+	if err == nil {
+		_, _, err = spec.ParseChecked(data)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
 // FuzzMutations damages whole configs. Each must be taken just where
 // encoding/json takes it, or be refused by complaints that all name an entry.
 func FuzzMutations(f *testing.F) {
@@ -37,13 +52,10 @@ func FuzzMutations(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	bases := [][]byte{docker, all, rareConfig(f)}
 	f.Fuzz(func(t *testing.T, seed, times uint64) {
 		r := rand.New(rand.NewPCG(seed, times))
-		base := docker
-		if seed%2 == 0 {
-			base = all
-		}
-		data, err := stdjson.Marshal(mutate.Document(r, parseAny(t, base), int(times%16)))
+		data, err := stdjson.Marshal(mutate.Document(r, parseAny(t, bases[seed%3]), int(times%16)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -154,6 +154,7 @@ func remove(doc any, path []string) bool {
 // FuzzParse holds Parse against encoding/json.
 func FuzzParse(f *testing.F) {
 	f.Add(dockerConfig(f))
+	f.Add(rareConfig(f))
 	f.Add([]byte(minimal))
 	f.Add(spec.Format(spec.Example(true), " "))
 	f.Add([]byte(`{"ociVersion":"1.3.0","linux":{"resources":{"blockIO":{"weightDevice":[{"major":1,"minor":2,"weight":3}]}},
