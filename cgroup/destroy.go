@@ -25,15 +25,18 @@ func (g *Group) Purge() error { return g.destroy(true) }
 // RemoveMade removes directories that Made has listed, parents as far as they are
 // empty, and reports whether no group is left there. It needs no look at the host; where
 // it fails, because somebody is in a group or it is mounted elsewhere for this process,
-// the group is to be opened and destroyed.
-func RemoveMade(made []string) bool {
+// the group is to be opened and destroyed. Others live in the parents that are left.
+func RemoveMade(made []string) (left []string, ok bool) {
 	for i, dir := range made {
-		err := unix.Rmdir(dir)
-		if err != nil && (i == 0 || dir != parentOf(made[i-1])) {
-			return false
+		switch err := unix.Rmdir(dir); {
+		case err == nil:
+		case i == 0 || dir != parentOf(made[i-1]):
+			return nil, false
+		case err == unix.EBUSY || err == unix.ENOTEMPTY:
+			left = append(left, dir)
 		}
 	}
-	return len(made) > 0
+	return left, len(made) > 0
 }
 
 func (g *Group) destroy(kill bool) error {

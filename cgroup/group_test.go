@@ -609,15 +609,16 @@ func TestRemoveMade(t *testing.T) {
 	}
 	used := create(place + "/used")
 	cmd := start(t, used, "sleep")
-	if RemoveMade(used.Made()) {
+	if _, ok := RemoveMade(used.Made()); ok {
 		t.Fatal("a group with a process in it is said to be removed")
 	}
 	if pids, err := used.AllProcs(); err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
 		t.Fatalf("after that, processes %v, %v", pids, err)
 	}
 	free := create(place + "/one/two")
-	if made := free.Made(); !free.MadeAll() || !RemoveMade(made) {
-		t.Fatalf("%q: all made %v, and not removed", made, free.MadeAll())
+	made := free.Made()
+	if left, ok := RemoveMade(made); !free.MadeAll() || !ok || len(left) > 0 {
+		t.Fatalf("%q: all made %v, and not removed; left %q", made, free.MadeAll(), left)
 	}
 	// Of the parents that were made the one goes, and not the other, which has become useful.
 	if _, err := host.Open(place + "/one"); !errors.Is(err, fs.ErrNotExist) {
@@ -628,8 +629,10 @@ func TestRemoveMade(t *testing.T) {
 	} else {
 		g.Close()
 	}
-	if RemoveMade(free.Made()) || RemoveMade(nil) {
-		t.Error("what is not there is said to be removed")
+	for _, none := range [][]string{made, nil} {
+		if _, ok := RemoveMade(none); ok {
+			t.Error("what is not there is said to be removed")
+		}
 	}
 	again, err := host.Create(used.Path(), Force())
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -119,11 +120,15 @@ func (c *Container) killFirst() error {
 // removeGroup ends what is left in the container's cgroup and removes it.
 func (c *Container) removeGroup() error {
 	defer c.runtime.Trace.Begin("remove the cgroup").End()
-	if c.Pid != 0 && c.Cgroup.MadeAll && c.opened == nil && cgroup.RemoveMade(c.Cgroup.Made) {
-		return nil // without a look at the host's hierarchies
+	if c.Pid != 0 && c.Cgroup.MadeAll && c.opened == nil {
+		if left, ok := cgroup.RemoveMade(c.Cgroup.Made); ok {
+			c.parentsAfter(left)
+			return nil // without a look at the host's hierarchies
+		}
 	}
 	g, err := c.openGroup()
 	if errors.Is(err, fs.ErrNotExist) || g == nil && err == nil {
+		c.parentsAfter(c.parentsMade())
 		return nil
 	}
 	if err != nil {
@@ -138,5 +143,29 @@ func (c *Container) removeGroup() error {
 	if err := g.Purge(); err != nil {
 		return fmt.Errorf("container %s: %w", c.ID, err)
 	}
+	c.parentsAfter(c.parentsMade())
 	return nil
+}
+
+// parentsMade are the parents that were made for the cgroup.
+func (c *Container) parentsMade() (dirs []string) {
+	for i, dir := range c.Cgroup.Made {
+		if i > 0 && dir == filepath.Dir(c.Cgroup.Made[i-1]) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// parentsAfter minds the parents that were made, for this cgroup or for others beside it, when this one has been removed.
+func (c *Container) parentsAfter(left []string) {
+	var err error
+	if len(left) > 0 {
+		err = c.runtime.leaveParents(left)
+	} else if filepath.Dir(c.Cgroup.Path) != "/" {
+		err = c.runtime.removeLeftParents()
+	}
+	if err != nil {
+		c.runtime.warn("container %s: %v", c.ID, err)
+	}
 }

@@ -31,13 +31,16 @@ func (r *Runtime) CollectGarbage(dry bool, tell func(*Leftover)) error {
 	if err != nil {
 		return err
 	}
-	if len(ids) == 0 {
+	if len(ids) == 0 && unix.Access(r.Root+"/"+parentsFile, unix.F_OK) != nil {
 		return nil
 	}
 	if err := r.checkRoot(); err != nil {
 		return err
 	}
 	var failed error
+	if !dry {
+		failed = r.removeLeftParents()
+	}
 	for _, id := range ids {
 		failed = errors.Join(failed, r.collect(id, dry, tell))
 	}
