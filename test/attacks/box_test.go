@@ -56,56 +56,90 @@ func TestTraceIsExchangedByTheBox(t *testing.T) {
 // By sockets and pipes the machine's programs take orders: an agent of keys, a container engine, a terminal multiplexer. A mount that is
 // read-only keeps nobody from them.
 func TestSocketsInTheCurrentFolder(t *testing.T) {
-	places := map[string]string{"a folder": "/var/tmp", "a folder of /run": "/run", "/tmp": "/tmp"}
-	for name, above := range places {
-		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
+	for name, test := range map[string]struct {
+		above    string
+		ordinary bool
+	}{"a folder": {"/var/tmp", false}, "a folder of an ordinary user": {"/var/tmp", true}, "a folder of run": {"/run", false}, "tmp itself": {"/tmp", false}} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			b := harness.NewForAnyone(t)
-			dir, err := os.MkdirTemp(above, "berth-test-")
+			dir, err := os.MkdirTemp(test.above, "berth-test-")
 			if err != nil {
-				harness.Skip(t, "needs to make a folder in %s: %v", above, err)
+				harness.Skip(t, "needs to make a folder in %s: %v", test.above, err)
 			}
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			makeTree(t, dir, map[string]string{"file": "the host's"}, []string{"out"})
-			socket, pipe := filepath.Join(dir, "socket"), filepath.Join(dir, "pipe")
-			l, err := net.Listen("unix", socket)
-			check(t, err)
-			defer l.Close()
-			check(t, unix.Mkfifo(pipe, 0o666))
-			reader, err := unix.Open(pipe, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-			check(t, err)
-			defer unix.Close(reader)
-			for _, options := range [][]string{nil, {"--rw", "out"}} {
-				if above != "/var/tmp" {
-					options = nil
-				}
-				c := b.Command(append(append([]string{"box", "--ro", harness.Helper(t) + ":/opt/inside"}, options...),
-					"--", "/opt/inside", "try", "connect="+socket, "write="+filepath.Join(dir, "file")+",x", "read="+filepath.Join(dir, "file"), "create="+filepath.Join(dir, "out/new"))...)
-				if c.Dir = dir; above == "/tmp" {
-					c.Dir = above
-				}
-				got := harness.ParseAttempts(t, c.Run().OK(t).Stdout)
-				if above != "/var/tmp" {
-					harness.Refused(t, got, "connect="+socket, "ENOENT")
-					continue
-				}
-				harness.Refused(t, got, "connect="+socket, "ECONNREFUSED")
-				harness.Refused(t, got, "write="+filepath.Join(dir, "file")+",x", "EROFS")
-				if text := got["read="+filepath.Join(dir, "file")].Result; text != "the host's" {
-					t.Errorf("the file is %q", text)
-				}
-				if options != nil {
-					harness.Allowed(t, got, "create="+filepath.Join(dir, "out/new"))
-				} else {
-					harness.Refused(t, got, "create="+filepath.Join(dir, "out/new"), "EROFS")
-				}
-				c = b.Command(append(append([]string{"box"}, options...), "--", "/bin/sh", "-c", "printf evil 1<>pipe")...)
-				c.Dir = dir
-				c.Run().OK(t)
-				if n, err := unix.Read(reader, make([]byte, 16)); err != unix.EAGAIN {
-					t.Errorf("by the pipe came %d bytes, %v", n, err)
+			s := listen(t, dir)
+			if test.ordinary {
+				u := b.AsOrdinaryUser(t, 0)
+				for _, name := range []string{"", "out", "file", "socket", "pipe"} {
+					check(t, os.Chown(filepath.Join(dir, name), u.UID, u.UID))
 				}
 			}
-			harness.Report(t, "attacks", 2)
+			if test.above == "/var/tmp" {
+				s.notReachedInOverlay(b)
+				return
+			}
+			c := box(b, "", "--ro", harness.Helper(t)+":/opt/inside", "--", "/opt/inside", "try", "connect="+s.socket)
+			if c.Dir = dir; test.above == "/tmp" {
+				c.Dir = test.above
+			}
+			harness.Refused(t, harness.ParseAttempts(t, c.Run().OK(t).Stdout), "connect="+s.socket, "ENOENT")
+			harness.Report(t, "attacks", 1)
 		})
+	}
+}
+
+// listener has a socket and a pipe in a folder of the host's.
+type listener struct {
+	dir, socket string
+	pipe        int // what comes by it is read here
+}
+
+func listen(t *testing.T, dir string) *listener {
+	t.Helper()
+	s := &listener{dir: dir, socket: filepath.Join(dir, "socket")}
+	l, err := net.Listen("unix", s.socket)
+	check(t, err)
+	t.Cleanup(func() { l.Close() })
+	pipe := filepath.Join(dir, "pipe")
+	check(t, unix.Mkfifo(pipe, 0o666))
+	s.pipe, err = unix.Open(pipe, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	check(t, err)
+	t.Cleanup(func() { unix.Close(s.pipe) })
+	return s
+}
+
+// notReachedInOverlay tries both from boxes that begin in the folder, and what else the folder is to be in a box: read-only but for what
+// is given to it.
+func (s *listener) notReachedInOverlay(b *harness.Box) {
+	t := b.T
+	t.Helper()
+	file, made := filepath.Join(s.dir, "file"), filepath.Join(s.dir, "out/new")
+	for _, options := range [][]string{nil, {"--rw", "out"}} {
+		options = append([]string{"--ro", harness.Helper(t) + ":/opt/inside"}, options...)
+		c := box(b, "", append(options, "--", "/opt/inside", "try", "connect="+s.socket, "write="+file+",x", "read="+file, "create="+made)...)
+		c.Dir = s.dir
+		r := c.Run().OK(t)
+		if strings.Contains(r.Stderr, "the kernel refuses an overlay of "+s.dir) {
+			harness.Skip(t, "needs a kernel that makes an overlay here: %s", r.Stderr)
+		}
+		got := harness.ParseAttempts(t, r.Stdout)
+		harness.Refused(t, got, "connect="+s.socket, "ECONNREFUSED")
+		harness.Refused(t, got, "write="+file+",x", "EROFS")
+		if text := got["read="+file].Result; text != "the host's" {
+			t.Errorf("the file is %q", text)
+		}
+		if len(options) > 2 {
+			harness.Allowed(t, got, "create="+made)
+		} else {
+			harness.Refused(t, got, "create="+made, "EROFS")
+		}
+		c = box(b, "", append(options, "--", "/bin/sh", "-c", "printf evil 1<>pipe")...)
+		c.Dir = s.dir
+		c.Run().OK(t)
+		if n, err := unix.Read(s.pipe, make([]byte, 16)); err != unix.EAGAIN {
+			t.Errorf("by the pipe came %d bytes, %v", n, err)
+		}
+		harness.Report(t, "attacks", 2)
 	}
 }
