@@ -93,13 +93,15 @@ func (d *Decoder) skipString() {
 // after an error.
 func (d *Decoder) unescaped(start, i int) int {
 	src := d.src
-	for i < len(src) {
-		c := src[i]
-		if plain[c] {
+	for {
+		// Unsigned, by which the compiler sees that i is in the text.
+		for uint(i) < uint(len(src)) && plain[src[i]] {
 			i++
-			continue
 		}
-		switch {
+		if i >= len(src) {
+			break
+		}
+		switch c := src[i]; {
 		case c == '"' || c == '\\':
 			return i
 		case c < ' ':
