@@ -12,7 +12,11 @@ import (
 
 func TestParseBind(t *testing.T) {
 	dir := t.TempDir()
+	if err := os.Symlink("/", dir+"/root"); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct{ text, source, path string }{
+		{"/", "", ""}, {dir + "/root", "", ""}, {dir + "/root:/data", dir + "/root", "/data"},
 		{dir, dir, dir}, {dir + ":/data", dir, "/data"}, {dir + ":/data/../x", dir, "/x"},
 		{"", "", ""}, {dir + ":relative", "", ""}, {dir + ":/", "", ""}, {dir + "/missing", "", ""},
 	} {

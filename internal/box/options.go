@@ -61,7 +61,7 @@ func ParseBind(text string, writable bool) (Bind, error) {
 		place = source
 	}
 	place = filepath.Clean(place)
-	if place == "/" {
+	if place == "/" || !elsewhere && realPath(source) == "/" {
 		return Bind{}, fmt.Errorf("%q: the root of the box can't be replaced like this (see --rootfs)", text)
 	}
 	if _, err := os.Stat(source); err != nil {
