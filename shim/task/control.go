@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/shim/stdio"
 	"github.com/berth-runtime/berth/shim/ttrpc"
 	"github.com/berth-runtime/berth/shim/wire"
 )
@@ -122,14 +123,22 @@ func (s *Service) update(ctx context.Context, r *wire.UpdateTaskRequest) (wire.M
 	return &wire.Empty{}, nil
 }
 
-func (s *Service) resizePty(_ context.Context, r *wire.ResizePtyRequest) (wire.Message, error) {
-	c, p, err := s.findProcess(r.ID, r.ExecID)
+// ioOf is the streams of a process, nil for one that has not been started.
+func (s *Service) ioOf(id, execID string) (*stdio.IO, error) {
+	c, p, err := s.findProcess(id, execID)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
-	io := p.io
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	return p.io, nil
+}
+
+func (s *Service) resizePty(_ context.Context, r *wire.ResizePtyRequest) (wire.Message, error) {
+	io, err := s.ioOf(r.ID, r.ExecID)
+	if err != nil {
+		return nil, err
+	}
 	if io != nil {
 		if err := io.Resize(r.Width, r.Height); err != nil {
 			return nil, err
@@ -139,13 +148,10 @@ func (s *Service) resizePty(_ context.Context, r *wire.ResizePtyRequest) (wire.M
 }
 
 func (s *Service) closeIO(_ context.Context, r *wire.CloseIORequest) (wire.Message, error) {
-	c, p, err := s.findProcess(r.ID, r.ExecID)
+	io, err := s.ioOf(r.ID, r.ExecID)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	io := p.io
-	c.mu.Unlock()
 	if io != nil && r.Stdin {
 		io.CloseStdin()
 	}
