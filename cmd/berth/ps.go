@@ -19,6 +19,7 @@ func (p *program) psCommand() *cli.Command {
 	c := &cli.Command{
 		Args: "ID [PS OPTION...]", Least: 1, Most: -1, FirstEnds: true,
 		Summary:  "Show the processes of a container, as the host sees them.",
+		Help:     "The table is that of ps -ef. With options, it is what ps(1) shows for them, of the container's processes.",
 		Examples: []string{"berth ps demo -o pid,comm", "berth ps --format json demo"},
 	}
 	c.Flags.String(&format, "format", "f", "FORMAT", "table or json")
@@ -74,30 +75,6 @@ func ownFormat(options []string, format *string) []string {
 	return options
 }
 
-// ps runs ps(1), by default as ps -ef, and tells with what options it did.
-func ps(pids []int, options []string) ([]byte, []string, error) {
-	if len(options) == 0 && len(pids) > 0 {
-		// -q is the one choice with which it does not look at all processes of the host.
-		// A ps that does not know it (procps has since 2014), or that finds none of
-		// them there any more, fails.
-		slices.Sort(pids) // it keeps the order that it is given
-		list := make([]byte, 0, 8*len(pids))
-		for _, pid := range pids {
-			list = append(strconv.AppendInt(list, int64(pid), 10), ',')
-		}
-		options = []string{"-f", "-q", string(list[:len(list)-1])}
-		if out, err := exec.Command("ps", options...).Output(); err == nil {
-			return out, options, nil
-		}
-		options = nil
-	}
-	if len(options) == 0 {
-		options = []string{"-ef"}
-	}
-	out, err := exec.Command("ps", options...).Output()
-	return out, options, err
-}
-
 // said adds to a program's failure the first line of what it said about it.
 func said(err error) error {
 	var failed *exec.ExitError
@@ -110,9 +87,12 @@ func said(err error) error {
 	return err
 }
 
-// psTable shows the lines of ps(1) that are about the container's processes.
+// psTable shows the container's processes: without options by ourselves, with options those lines of ps(1) that are about them.
 func psTable(pids []int, options []string) error {
-	out, options, err := ps(pids, options)
+	if len(options) == 0 {
+		return ownTable(pids)
+	}
+	out, err := exec.Command("ps", options...).Output()
 	if err != nil {
 		return fmt.Errorf("ps %s: %w", strings.Join(options, " "), said(err))
 	}
