@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/procs"
 	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -41,16 +42,14 @@ func statOf(pid int) (stat, error) {
 }
 
 func parseStat(text []byte) (stat, error) {
-	// The name in parentheses may hold anything, parentheses and line ends
-	// too; what follows its last one is numbers.
-	end := bytes.LastIndexByte(text, ')')
-	if end < 0 {
+	_, _, rest, ok := procs.SplitStat(text)
+	if !ok {
 		return stat{}, errors.New("/proc/PID/stat has no name in parentheses")
 	}
 	const state, startTime = 0, 19 // fields 3 and 22
 	var s stat
 	n := 0
-	for field := range bytes.FieldsSeq(text[end+1:]) {
+	for field := range bytes.FieldsSeq(rest) {
 		switch n {
 		case state:
 			if len(field) == 1 {

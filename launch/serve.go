@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/compile"
+	"github.com/berth-runtime/berth/internal/procs"
 	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/program"
 	"golang.org/x/sys/unix"
@@ -155,16 +156,16 @@ func (c *Child) isInit() bool {
 // nameAndFlags reads what a process is called, and its flags, from its file stat
 // (proc_pid_stat(5)). A name may have any characters.
 func nameAndFlags(stat string) (name string, flags uint64) {
-	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
-	if open < 0 || end < open {
+	_, called, rest, ok := procs.SplitStat([]byte(stat))
+	if !ok {
 		return "", 0
 	}
 	// Behind the name: state, parent, group, session, terminal, its group, flags.
 	const place = 6
-	if fields := strings.Fields(stat[end+1:]); len(fields) > place {
+	if fields := strings.Fields(string(rest)); len(fields) > place {
 		flags, _ = strconv.ParseUint(fields[place], 10, 64)
 	}
-	return stat[open+1 : end], flags
+	return string(called), flags
 }
 
 func recvmsg(fd int, buf, control []byte) (n, oobn int, err error) {

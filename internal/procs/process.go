@@ -65,14 +65,23 @@ func Read(pid int) (*Process, error) {
 	return p, nil
 }
 
-// parseStat reads /proc/PID/stat, and gives how long after boot the process began.
-func parseStat(text []byte) (*Process, time.Duration, error) {
-	// The name in parentheses may hold anything, parentheses and line ends too; what follows its last one is numbers.
+// SplitStat cuts a file /proc/PID/stat at the name in parentheses. That may hold anything, parentheses and line ends too; what
+// follows its last one, from field 3 on, is numbers.
+func SplitStat(text []byte) (number, name, rest []byte, ok bool) {
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 0 || end < open {
+		return nil, nil, nil, false
+	}
+	return text[:open], text[open+1 : end], text[end+1:], true
+}
+
+// parseStat reads /proc/PID/stat, and gives how long after boot the process began.
+func parseStat(text []byte) (*Process, time.Duration, error) {
+	number, name, rest, ok := SplitStat(text)
+	if !ok {
 		return nil, 0, errors.New("there is no name in parentheses")
 	}
-	fields := bytes.Fields(text[end+1:])
+	fields := bytes.Fields(rest)
 	// Fields 3 to 22 of proc(5).
 	const state, parent, terminal, user, system, start = 0, 1, 4, 11, 12, 19
 	if len(fields) <= start || len(fields[state]) != 1 {
@@ -86,12 +95,12 @@ func parseStat(text []byte) (*Process, time.Duration, error) {
 		}
 		numbers[at] = n
 	}
-	pid, err := strconv.Atoi(string(bytes.TrimSpace(text[:open])))
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(number)))
 	if err != nil {
-		return nil, 0, fmt.Errorf("field 1: %q is no pid", text[:open])
+		return nil, 0, fmt.Errorf("field 1: %q is no pid", number)
 	}
 	p := &Process{PID: pid, Parent: int(numbers[parent]), State: fields[state][0], Terminal: numbers[terminal],
-		CPU: span(numbers[user]) + span(numbers[system]), Name: string(text[open+1 : end])}
+		CPU: span(numbers[user]) + span(numbers[system]), Name: string(name)}
 	return p, span(numbers[start]), nil
 }
 

@@ -42,7 +42,7 @@ func (b *Box) ours(pid int) string {
 	if cgroups, _ := os.ReadFile(proc + "cgroup"); strings.Contains(string(cgroups), b.Tag) {
 		return "in a cgroup of the test"
 	}
-	if parent, state := parent(pid); parent == os.Getpid() {
+	if parent, state := Parent(pid); parent == os.Getpid() {
 		return "a child of the test in state " + state
 	}
 	return ""
@@ -67,8 +67,8 @@ func allPIDs() ([]int, error) {
 	return pids, err
 }
 
-// parent reads the parent and the state letter from /proc/PID/stat, where both come after the name in brackets.
-func parent(pid int) (ppid int, state string) {
+// Parent reads the parent and the state letter from /proc/PID/stat, where both come after the name in brackets.
+func Parent(pid int) (ppid int, state string) {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
 	fields := strings.Fields(rest)

@@ -73,7 +73,7 @@ func (b *Box) WaitGone(pid int) {
 func (b *Box) ReapOrphans() {
 	b.T.Helper()
 	for _, pid := range b.newPIDs() {
-		if p, _ := parent(pid); p != os.Getpid() {
+		if p, _ := Parent(pid); p != os.Getpid() {
 			continue
 		}
 		if _, err := reap(pid); err != nil {

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,29 +22,11 @@ func TestPSNeedsNoOther(t *testing.T) {
 		t.Errorf("heading %q", heading)
 	}
 	fields := strings.Fields(lines[1])
-	if len(fields) < 8 || fields[1] != strconv.Itoa(c.PID) || fields[2] != strconv.Itoa(parentOf(t, c.PID)) || fields[5] != "?" {
+	parent, _ := harness.Parent(c.PID)
+	if len(fields) < 8 || fields[1] != strconv.Itoa(c.PID) || fields[2] != strconv.Itoa(parent) || fields[5] != "?" {
 		t.Errorf("%q, want process %d", lines[1], c.PID)
 	}
 	if !strings.HasSuffix(lines[1], " /inside hang a  word ?[2J") {
 		t.Errorf("command in %q", lines[1])
 	}
-}
-
-func parentOf(t *testing.T, pid int) int {
-	t.Helper()
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, found := strings.CutPrefix(line, "PPid:"); found {
-			parent, err := strconv.Atoi(strings.TrimSpace(value))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return parent
-		}
-	}
-	t.Fatalf("/proc/%d/status has no PPid", pid)
-	return 0
 }
