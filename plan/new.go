@@ -65,14 +65,15 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 	p.Sysctls = sysctlsOf(linux.Sysctl)
 	p.NetDevs = netDevicesOf(linux.NetDevices)
 	p.NetUp = p.Makes(specs.NetworkNamespace)
+	const hint = `add {"containerID": 0, "hostID": 100000, "size": 65536} for ids that are free, or take {"type": "user"} out of linux.namespaces`
 	switch {
 	case !p.Makes(specs.UserNamespace):
 	case len(p.IDs.UID) == 0:
 		problems = append(problems, spec.Complaint{Pointer: "/linux/uidMappings", Message: "a new user namespace without mappings has no user to run anything as",
-			Hint: `add {"containerID": 0, "hostID": 100000, "size": 65536} for ids that are free, or take {"type": "user"} out of linux.namespaces`})
+			Hint: hint})
 	case len(p.IDs.GID) == 0:
 		problems = append(problems, spec.Complaint{Pointer: "/linux/gidMappings", Message: "a new user namespace without mappings of groups has no group to run anything as",
-			Hint: `add {"containerID": 0, "hostID": 100000, "size": 65536} for ids that are free, or take {"type": "user"} out of linux.namespaces`})
+			Hint: hint})
 	}
 	if p.Namespace(specs.MountNamespace) == nil && len(p.Mounts)+len(p.Masked)+len(p.Readonly) > 0 {
 		problems = append(problems, spec.Complaint{Pointer: "/linux/namespaces",
