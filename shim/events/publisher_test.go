@@ -27,6 +27,34 @@ type daemon struct {
 	stop   func()
 }
 
+// listener keeps the connections that it has given out, so that they can be
+// ended as they are when a daemon is killed. The server's own Close only asks
+// for that: it may still take a request that comes after it, and not answer.
+type listener struct {
+	net.Listener
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		l.mu.Lock()
+		l.conns = append(l.conns, conn)
+		l.mu.Unlock()
+	}
+	return conn, err
+}
+
+func (l *listener) kill() {
+	l.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range l.conns {
+		conn.Close()
+	}
+}
+
 func (d *daemon) Forward(_ context.Context, r *forward.ForwardRequest) (*emptypb.Empty, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,17 +74,21 @@ func (d *daemon) Forward(_ context.Context, r *forward.ForwardRequest) (*emptypb
 
 func (d *daemon) serve(t *testing.T, path string) {
 	t.Helper()
-	l, err := net.Listen("unix", path)
+	inner, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := &listener{Listener: inner}
 	s, err := ttrpc.NewServer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	forward.RegisterTTRPCEventsService(s, d)
 	go s.Serve(context.Background(), l)
-	d.stop = func() { s.Close() }
+	d.stop = func() {
+		l.kill()
+		s.Close()
+	}
 }
 
 func (d *daemon) check(t *testing.T, n int) {
