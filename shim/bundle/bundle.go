@@ -34,6 +34,9 @@ type Config struct {
 	// HasProcess says that there is a program to be run, which the config of a
 	// sandbox may leave out.
 	HasProcess bool
+	// NamesUnit says that the cgroup is named as systemd's driver has it,
+	// SLICE.slice:PREFIX:NAME, and not by a path.
+	NamesUnit bool
 }
 
 // ReadConfig reads config.json of a bundle. A bundle without one, as a sandbox
@@ -75,7 +78,13 @@ func ReadConfig(dir string) (*Config, error) {
 				continue
 			}
 			for d.Object(); d.Next(); {
-				if d.Key() == "namespaces" && !d.Null() {
+				switch d.Key() {
+				case "cgroupsPath":
+					c.NamesUnit = !d.Null() && namesUnit(d.String())
+				case "namespaces":
+					if d.Null() {
+						continue
+					}
 					for d.Array(); d.Next(); {
 						if ownPid(d) {
 							c.SharedPid = false
@@ -92,6 +101,12 @@ func ReadConfig(dir string) (*Config, error) {
 		c.Group = sandbox
 	}
 	return c, nil
+}
+
+// namesUnit takes no slice for none: whoever writes for systemd by habit says which.
+func namesUnit(cgroupsPath string) bool {
+	slice, rest, _ := strings.Cut(cgroupsPath, ":")
+	return strings.HasSuffix(slice, ".slice") && !strings.Contains(slice, "/") && strings.Count(rest, ":") == 1
 }
 
 // ownPid says whether an entry of namespaces is a new pid namespace.

@@ -15,12 +15,18 @@ func TestReadConfig(t *testing.T) {
 		bad  bool
 	}{
 		{`{}`, Config{SharedPid: true}, false},
-		{`{"annotations":null,"linux":{"namespaces":null}}`, Config{SharedPid: true}, false},
+		{`{"annotations":null,"linux":{"cgroupsPath":null,"namespaces":null}}`, Config{SharedPid: true}, false},
 		{`{"linux":{"namespaces":[{"type":"mount"},{"type":"pid"}]}}`, Config{}, false},
 		{`{"linux":{"namespaces":[{"path":"/proc/7/ns/pid","type":"pid"}]}}`, Config{SharedPid: true}, false},
 		{`{"process":{"args":["a"]},"annotations":{"io.kubernetes.cri.sandbox-id":"s","x":"y"}}`, Config{Group: "s", SharedPid: true, HasProcess: true}, false},
 		{`{"process":{"args":[],"cwd":"/"}}`, Config{SharedPid: true}, false},
 		{`{"annotations":{"io.containerd.runc.v2.group":"g","io.kubernetes.cri.sandbox-id":"s"}}`, Config{Group: "g", SharedPid: true}, false},
+		{`{"linux":{"cgroupsPath":"system.slice:docker:0e59","namespaces":[{"type":"pid"}]}}`, Config{NamesUnit: true}, false},
+		{`{"linux":{"cgroupsPath":"/system.slice:docker:0e59"}}`, Config{SharedPid: true}, false},
+		{`{"linux":{"cgroupsPath":"a/system.slice:docker:0e59"}}`, Config{SharedPid: true}, false},
+		{`{"linux":{"cgroupsPath":"system.slice:docker:0e59:x"}}`, Config{SharedPid: true}, false},
+		{`{"linux":{"cgroupsPath":"system.slice/docker"}}`, Config{SharedPid: true}, false},
+		{`{"linux":{"cgroupsPath":":docker:0e59"}}`, Config{SharedPid: true}, false},
 		{`{"annotations":{"io.kubernetes.cri.sandbox-id":7}}`, Config{}, true},
 		{`{"linux":`, Config{}, true},
 	} {

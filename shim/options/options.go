@@ -28,6 +28,9 @@ const (
 type Options struct {
 	wire.RuncOptions
 	Grouping string
+	// DriverSaid says that SystemdCgroup is what the client has said, be it false.
+	// runc's message has no way not to say it.
+	DriverSaid bool
 }
 
 // Parse reads options of any type that is understood; nil are the defaults.
@@ -39,13 +42,14 @@ func Parse(any *wire.Any) (*Options, error) {
 	var err error
 	switch {
 	case any.Is(wire.RuncOptionsURL):
+		o.DriverSaid = true
 		err = wire.Unmarshal(any.Value, &o.RuncOptions)
 	case any.Is(wire.BerthOptionsURL):
 		var own wire.BerthOptions
 		if err = wire.Unmarshal(any.Value, &own); err == nil {
 			o.Grouping = own.Grouping
 			if own.Runc != nil {
-				o.RuncOptions = *own.Runc
+				o.RuncOptions, o.DriverSaid = *own.Runc, true
 			}
 		}
 	case any.Is(wire.RuntimeOptionsURL):
@@ -97,6 +101,7 @@ func (o *Options) set(key string, v value) error {
 	case "Root":
 		return v.string(&o.Root)
 	case "SystemdCgroup":
+		o.DriverSaid = true
 		return v.bool(&o.SystemdCgroup)
 	case "CriuImagePath":
 		return v.string(&o.CriuImagePath)

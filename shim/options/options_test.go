@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if o.RuncOptions != want || o.Grouping != tc.grouping {
+		if o.RuncOptions != want || o.Grouping != tc.grouping || !o.DriverSaid {
 			t.Errorf("%s: %+v", name, o)
 		}
 	}

@@ -27,6 +27,11 @@ func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.M
 	if err != nil {
 		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
 	}
+	if config.NamesUnit && !o.DriverSaid {
+		// Docker tells runc's shim of its driver, and to any other it passes on what daemon.json says; so the name is all that
+		// there is. As a path it would be a cgroup beside systemd's own, which nobody wants.
+		o.SystemdCgroup = true
+	}
 	eng, err := s.Engine(o)
 	if err != nil {
 		return nil, Failf(ttrpc.InvalidArgument, "%w", err)

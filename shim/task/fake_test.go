@@ -131,6 +131,7 @@ type world struct {
 	t      *testing.T
 	engine *fake
 	bundle string
+	asked  options.Options // of the engine
 
 	mu   sync.Mutex
 	seen []string
@@ -149,7 +150,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.Service = New(Config{
 		Namespace: "ns", Reaper: r, Publish: w.publish, Log: func(s string) { t.Log(s) },
-		Engine:   func(*options.Options) (engine.Engine, error) { return w.engine, nil },
+		Engine:   func(o *options.Options) (engine.Engine, error) { w.asked = *o; return w.engine, nil },
 		Cgroup:   func(int) (engine.Cgroup, error) { return nil, errors.New("none here") },
 		Shutdown: func() { close(w.left) },
 	})
