@@ -32,6 +32,9 @@ func Fault(t testing.TB) string {
 	if runtime.GOARCH != "amd64" {
 		Skip(t, "needs amd64: test/fault changes registers by hand")
 	}
+	if _, err := exec.LookPath("go"); err != nil {
+		Skip(t, "needs Go to build test/fault: %v", err)
+	}
 	return must(t, faults)
 }
 

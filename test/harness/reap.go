@@ -16,13 +16,11 @@ func reap(pid int) (unix.WaitStatus, error) {
 	}
 	var status unix.WaitStatus
 	for {
-		got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
-		switch {
+		// Not without waiting: as long as a strace or a criu traces it, it is that one's to wait for (ptrace(2)).
+		switch _, err := unix.Wait4(pid, &status, 0, nil); {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return 0, err
-		case got != pid:
-			return 0, fmt.Errorf("process %d has ended, but is not to be waited for", pid)
 		default:
 			return status, nil
 		}

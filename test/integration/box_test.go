@@ -240,7 +240,7 @@ func TestBoxLimitsMemory(t *testing.T) {
 func TestBoxLimitsProcesses(t *testing.T) {
 	harness.Controller(t, "pids")
 	b := harness.New(t)
-	r := report(t, b, 0, "--pids", "5", "--", "/bin/sh", "-c", "(for i in 1 2 3 4 5 6 7 8; do sleep 0.1 & done) 2>/dev/null; true")
+	r := report(t, b, 0, "--pids", "5", "--", "/bin/sh", "-c", "(for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done) 2>/dev/null; true")
 	if r.Pids.Limit != 5 || r.Pids.Refused == 0 {
 		t.Errorf("%+v", r)
 	}

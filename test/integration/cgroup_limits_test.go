@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,21 +20,43 @@ func TestCgroupMemoryLimitKills(t *testing.T) {
 	harness.Controller(t, "memory")
 	path := demo(b)
 	tool(b, "set", "memory.limit=32M", path).OK(t)
-	// tail keeps what it is asked for, before it prints it.
-	keep := func(bytes string) harness.Result {
-		return tool(b, "exec", path, "sh", "-c", "head -c "+bytes+" /dev/zero | tail -c "+bytes+" > /dev/null")
+	// tail keeps what it is asked for, before it prints it. What it gets comes from outside: a program beside it under the same limit may
+	// be the one that comes to harm, and tail's input to an early end.
+	keep := func(bytes int) harness.Result {
+		in, w, err := os.Pipe()
+		must(t, err)
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			defer w.Close()
+			_, _ = io.CopyN(w, zeros{}, int64(bytes)) // it fails where nobody reads any more
+		}()
+		cmd := b.Command("cgroup", "exec", path, "sh", "-c", fmt.Sprintf("tail -c %d > /dev/null; exit $?", bytes))
+		cmd.Stdin = in
+		r := cmd.Run()
+		in.Close()
+		<-written
+		return r
 	}
-	keep("1000000").OK(t)
+	keep(1_000_000).OK(t)
 	// Where there is swap it may go there instead: the sum is limited too, where the kernel counts it.
 	if r := tool(b, "set", "memory.limit=32M", "memory.swap=32M", path); r.Code != 0 {
 		harness.Skip(t, "needs a kernel that counts swap: %s", r.Stderr)
 	}
-	if r := keep("200000000"); r.Code != 137 {
+	if r := keep(200_000_000); r.Code != 137 {
 		t.Errorf("200 MB in 32 MiB: status %d, want that of a killed process: %s", r.Code, r.Stderr)
 	}
 	if got := tool(b, "get", "-n", "-v", "-r", "memory.limit", path).OK(t).Stdout; got != "33554432\n" {
 		t.Errorf("memory.limit reads %q", got)
 	}
+}
+
+// zeros are read without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 func TestCgroupPidsLimitRefuses(t *testing.T) {

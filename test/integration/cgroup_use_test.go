@@ -11,7 +11,7 @@ import (
 // Whatever is done to a container is done to its cgroup, so two can't share one.
 func TestCgroupInUse(t *testing.T) {
 	b := harness.New(t)
-	first := b.Container("/bin/sleep", "100").RunDetached()
+	first := b.Container("/inside", "hang").RunDetached()
 	second := b.Container("/bin/true")
 	second.Spec.Linux.CgroupsPath = first.Spec.Linux.CgroupsPath
 	second.Run().Fails(t, "/linux/cgroupsPath", "in use")
@@ -48,7 +48,7 @@ func TestCgroupParentOfSeveral(t *testing.T) {
 		}
 		var list []*harness.Container
 		for range 3 {
-			c := b.Container("/bin/sleep", "100")
+			c := b.Container("/inside", "hang")
 			c.Spec.Linux.CgroupsPath = "/" + b.Tag + "-pod/" + c.ID
 			list = append(list, c.RunDetached())
 		}

@@ -208,7 +208,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	b := harness.New(t)
 	b.Berth("checkpoint", "--help").OK(t)
 	b.Berth("restore", "--help").OK(t)
-	c := b.Container("/bin/sleep", "100")
+	c := b.Container("/inside", "hang")
 	c.Create()
 	image := b.Path("image")
 	c.Command("checkpoint", []string{"--image-path", image}).Run().Fails(t, "it is created")

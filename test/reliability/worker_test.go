@@ -115,7 +115,7 @@ func (w *worker) gone(t *testing.T, o outcome) {
 	t.Helper()
 	for _, pid := range o.pids[min(1, len(o.pids)):] {
 		w.b.WaitGone(pid)
-		if _, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err != nil && !errors.Is(err, unix.ECHILD) {
+		if _, err := unix.Wait4(pid, nil, 0, nil); err != nil && !errors.Is(err, unix.ECHILD) {
 			t.Errorf("wait for process %d: %v", pid, err)
 		}
 	}
