@@ -103,7 +103,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 	})
 	f.String(&o.seccomp, "seccomp", "", "default|none|FILE", "which system calls are let through; FILE is a profile as config.json has it")
 	f.Bool(&o.keep, "keep", "", "keep the record of the box, for berth inspect; berth delete removes it")
-	f.Func("report", "r", "text|json[:FILE]", "tell at the end what it used, on standard error or in FILE; none is nothing (default: text on a terminal)", func(text string) error {
+	f.Func("report", "r", "text|json[:FILE]", "tell at the end what it used, on standard error or in FILE; none is nothing (default: text on a terminal, elsewhere a line where a limit ended something)", func(text string) error {
 		o.report, o.into, _ = strings.Cut(text, ":")
 		switch o.report {
 		case "text", "json", "none":

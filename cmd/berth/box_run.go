@@ -143,15 +143,7 @@ func (p *program) reportBox(o *boxOptions, created *container.Created, report *b
 	if o.report == "" && terminal.IsTerminal(2) {
 		o.report = "text"
 	}
-	var told error
-	if o.report != "" && o.report != "none" {
-		stats, err := created.Account(cgroup.CPU, cgroup.Memory, cgroup.IO, cgroup.Pids)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "berth box: what it used is not known:", oneLine(err.Error()))
-		}
-		report.Fill(&o.Options, stats, &created.Process().Usage)
-		told = o.tell(report)
-	}
+	told := o.account(created, report)
 	if o.keep {
 		told = errors.Join(told, created.NoteEnd(status))
 		fmt.Fprintf(os.Stderr, "berth box: kept as %s; berth delete %s removes it\n", created.ID, created.ID)
@@ -160,10 +152,36 @@ func (p *program) reportBox(o *boxOptions, created *container.Created, report *b
 	return errors.Join(told, created.Delete(true))
 }
 
+// account tells what the box used, or, to who has not asked for that, what a limit ended.
+func (o *boxOptions) account(created *container.Created, report *box.Report) error {
+	var stats *cgroup.Stats
+	var err error
+	switch {
+	case o.report == "none", o.report == "" && report.Status == 0 && !o.Limited():
+		return nil
+	case o.report == "":
+		stats, err = created.Account(cgroup.Memory, cgroup.Pids)
+	default:
+		stats, err = created.Account(cgroup.CPU, cgroup.Memory, cgroup.IO, cgroup.Pids)
+	}
+	if err != nil && o.report != "" {
+		fmt.Fprintln(os.Stderr, "berth box: what it used is not known:", oneLine(err.Error()))
+	}
+	report.Fill(&o.Options, stats, &created.Process().Usage)
+	return o.tell(report)
+}
+
 func (o *boxOptions) tell(report *box.Report) error {
-	text := report.JSON()
-	if o.report == "text" {
+	var text []byte
+	switch o.report {
+	case "json":
+		text = report.JSON()
+	case "text":
 		text = []byte(report.Text())
+	default:
+		if text = []byte(report.Stopped()); len(text) == 0 {
+			return nil
+		}
 	}
 	if o.file == nil {
 		_, err := os.Stderr.Write(text)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/spec"
@@ -151,5 +152,25 @@ func TestAbs(t *testing.T) {
 	}
 	if b, err := ParseBind(".", true); err != nil || b.Source != dir+"/real" || b.Path != dir+"/real" {
 		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	n := func(v uint64) *uint64 { return &v }
+	killed := &OOM{Kills: 2, By: "--memory 16.0M"}
+	for _, test := range []struct {
+		report Report
+		want   string
+	}{
+		{Report{Status: 137, Signal: "SIGKILL"}, ""},
+		{Report{PidsRefused: n(0), PidsLimit: n(5)}, ""},
+		{Report{Status: 124, Signal: "SIGKILL", TimedOut: true, Wall: 1500 * time.Millisecond}, "berth box: killed by --timeout after 1.50s\n"},
+		{Report{Status: 137, Signal: "SIGKILL", OOM: killed}, "berth box: killed for want of memory, by --memory 16.0M\n"},
+		{Report{OOM: killed}, "berth box: 2 of its processes killed for want of memory, by --memory 16.0M\n"},
+		{Report{Status: 2, PidsRefused: n(1), PidsLimit: n(5)}, "berth box: refused to make a process 1 times, by --pids 5\n"},
+	} {
+		if got := test.report.Stopped(); got != test.want {
+			t.Errorf("%+v: %q, want %q", test.report, got, test.want)
+		}
 	}
 }

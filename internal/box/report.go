@@ -152,6 +152,25 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
+// Stopped is one line on what a limit did to the command or its children, "" where
+// none did: for who has not asked for a report, and sees a status of 137 only.
+func (r *Report) Stopped() string {
+	what := ""
+	switch {
+	case r.TimedOut:
+		what = r.end() + " after " + span(r.Wall)
+	case r.OOM != nil && r.Signal == "SIGKILL":
+		what = r.end() + ", by " + r.OOM.By
+	case r.OOM != nil:
+		what = strconv.FormatUint(r.OOM.Kills, 10) + " of its processes killed for want of memory, by " + r.OOM.By
+	case value(r.PidsRefused) > 0:
+		what = "refused to make a process " + strconv.FormatUint(*r.PidsRefused, 10) + " times, by --pids " + strconv.FormatUint(*r.PidsLimit, 10)
+	default:
+		return ""
+	}
+	return "berth box: " + what + "\n"
+}
+
 func (r *Report) end() string {
 	switch {
 	case r.TimedOut:

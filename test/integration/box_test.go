@@ -181,6 +181,13 @@ func TestBoxTimeout(t *testing.T) {
 	if !r.TimedOut || r.Status != 124 || r.Wall < 200e6 {
 		t.Errorf("%+v", r)
 	}
+	quick := []string{"--timeout", "100ms", "--", "/bin/sleep", "100000"}
+	if said := box(b, quick...).Run().Exits(t, 124).Stderr; !strings.HasPrefix(said, "berth box: killed by --timeout after ") || strings.Count(said, "\n") != 1 {
+		t.Errorf("without a report: %q", said)
+	}
+	if said := box(b, append([]string{"--report", "none"}, quick...)...).Run().Exits(t, 124).Stderr; said != "" {
+		t.Errorf("with --report none: %q", said)
+	}
 }
 
 func TestBoxSignals(t *testing.T) {
@@ -233,8 +240,11 @@ func TestBoxLimitsMemory(t *testing.T) {
 	if r.Memory.OOMKills == 0 || !strings.HasPrefix(r.Memory.OOMBy, "--memory") || r.Memory.Limit != 20<<20 || r.Memory.Peak == 0 || r.Memory.Peak > 20<<20 || r.Signal != "SIGKILL" {
 		t.Errorf("%+v", r)
 	}
-	// What is written to the root is the box's memory as well.
-	box(b, "--memory", "20M", "--", "/bin/sh", "-c", "head -c 40000000 /dev/zero > /usr/big").Run().Exits(t, 137)
+	// What is written to the root is the box's memory as well. Who asks for no report is told why it ended.
+	full := box(b, "--memory", "20M", "--", "/bin/sh", "-c", "head -c 40000000 /dev/zero > /usr/big").Run().Exits(t, 137)
+	if !strings.HasSuffix(full.Stderr, "killed for want of memory, by --memory 20.0M\n") {
+		t.Errorf("%q", full.Stderr)
+	}
 }
 
 func TestBoxLimitsProcesses(t *testing.T) {
