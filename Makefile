@@ -49,6 +49,7 @@ test-containerd: ## run the shim's tests under other releases of containerd, bui
 test-dropin: ## run Docker, Podman (as root and as an ordinary user) and CRI-O on top of the engine
 	@scripts/install-for tests
 	@test/crio/build > /dev/null || echo "CRI-O can't be built here; what needs it is skipped"
+	@test/dropin/fetch-docker > /dev/null || echo "a later Docker can't be fetched here; what needs it is skipped"
 	BERTH_DROPIN=1 go test -count=1 -v -timeout 60m ./test/dropin
 	BERTH_DROPIN=1 go test -count=1 -v -timeout 60m -run 'Docker|Podman|CRIO' ./test/docs
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,13 +28,38 @@ func NewDocker(b *harness.Box) *Docker {
 	d.Machine = NewMachine(b)
 	// Found now, as one in /usr/local is out of the way.
 	d.client = harness.NeedTool(b.T, "docker", "docker.io")
+	d.prepare()
+	return d
+}
+
+// NewLaterDocker finds what fetch-docker has fetched: a Docker that can be told of a shim.
+func NewLaterDocker(b *harness.Box) *Docker {
+	b.T.Helper()
+	out, err := exec.Command("../dropin/fetch-docker", "--cached").Output()
+	if err != nil {
+		harness.Skip(b.T, "a Docker of 23 or later has not been fetched (test/dropin/fetch-docker does)")
+	}
+	d := &Docker{Machine: NewMachine(b)}
+	folder := strings.TrimSpace(string(out))
+	files, err := os.ReadDir(folder)
+	d.must(err)
+	for _, f := range files {
+		d.must(os.Symlink(filepath.Join(folder, f.Name()), filepath.Join(d.Bin, f.Name())))
+	}
+	d.program, d.client = filepath.Join(d.Bin, "dockerd"), filepath.Join(d.Bin, "docker")
+	d.prepare()
+	return d
+}
+
+func (d *Docker) prepare() {
+	b := d.Machine.b
+	b.T.Helper()
 	var err error
 	d.ready, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: b.Path("ready"), Net: "unixgram"})
 	d.must(err)
 	b.T.Cleanup(func() { d.ready.Close() })
 	d.daemon = newDaemon(b, "dockerd")
 	d.serveSystemctl("docker", d.restart)
-	return d
 }
 
 // Call calls the client.

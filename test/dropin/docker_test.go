@@ -1,6 +1,7 @@
 package dropin
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -39,21 +40,88 @@ func TestDockerByTheShim(t *testing.T) {
 	d.Call("import", d.Image(), image).OK(t)
 
 	d.Call("run", "-d", "--name", "child", image, "sleep", "1000").OK(t)
-	status, err := os.ReadFile("/proc/" + inspect(t, d, "child", "{{.State.Pid}}") + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(status), "PPid:")
-	parent := strings.Fields(rest)[0]
-	if exe, err := os.Readlink("/proc/" + parent + "/exe"); err != nil || exe != shim {
-		t.Errorf("the parent of the container's process is %s, %v", exe, err)
-	}
+	isChildOf(t, d, "child", shim)
 	d.Call("rm", "-f", "child").OK(t)
 	statuses(t, d)
 	life(t, b, d, true)
 	dockerLimits(t, d)
 	dockerHealth(t, d)
 	dockerRestarts(t, d)
+}
+
+// Docker with the shim by its type, as the page has it, and what of its options Docker passes on.
+func TestDockerByRuntimeType(t *testing.T) {
+	NeedTime(t)
+	b := harness.New(t)
+	d := NewLaterDocker(b)
+	shim := d.InstallShim("containerd-shim-berth-v2")
+	configs := ofPage(t, "../../docs/docker.md")
+	if len(configs) != 2 {
+		t.Fatalf("the page has %d configurations in JSON", len(configs))
+	}
+	d.Configure(configs[0])
+	d.Call("import", d.Image(), image).OK(t)
+	for i, runtime := range []string{"berth", "io.containerd.berth.v2"} {
+		child := fmt.Sprintf("child%d", i)
+		d.Call("run", "-d", "--name", child, "--runtime", runtime, image, "sleep", "1000").OK(t)
+		isChildOf(t, d, child, shim)
+		d.knows("/run/containerd/berth/moby", child)
+		d.Call("rm", "-f", child).OK(t)
+	}
+	d.must(os.MkdirAll("/etc/berth", 0o755))
+	d.must(os.WriteFile("/etc/berth/docker.toml", []byte("Root = \"/run/shim\"\n"), 0o644))
+	d.Configure(strings.TrimSuffix(configs[1], "}\n") + `, "default-runtime": "berth"}`)
+	d.Call("run", "-d", "--name", "child", image, "sleep", "1000").OK(t)
+	d.knows("/run/shim/moby", "child")
+	d.Call("rm", "-f", "child").OK(t)
+
+	statuses(t, d)
+	confinement(t, d, b.WriteFile("seccomp.json", noMkdir, 0o644))
+	life(t, b, d, true)
+	together(t, d)
+	build(t, b, d)
+	dockerLimits(t, d)
+	dockerHealth(t, d)
+	dockerRestarts(t, d)
+	dockerDevices(t, d)
+}
+
+// ofPage are the configurations that a page has in JSON.
+func ofPage(t *testing.T, page string) (configs []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(text), "\n```json\n")[1:] {
+		config, _, _ := strings.Cut(block, "```\n")
+		configs = append(configs, config)
+	}
+	return configs
+}
+
+// isChildOf says whether a container's first process was made by a program.
+func isChildOf(t *testing.T, d *Docker, name, program string) {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + inspect(t, d, name, "{{.State.Pid}}") + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "PPid:")
+	parent := strings.Fields(rest)[0]
+	if exe, err := os.Readlink("/proc/" + parent + "/exe"); err != nil || exe != program {
+		t.Errorf("the parent of the container's process is %s, %v", exe, err)
+	}
+}
+
+// knows says whether the engine has a container in a state folder.
+func (d *Docker) knows(root, name string) {
+	b := d.Machine.b
+	b.T.Helper()
+	id := strings.TrimSpace(d.Call("inspect", "--format", "{{.Id}}", name).OK(b.T).Stdout)
+	if out := b.Berth("--root", root, "list", "-q").OK(b.T).Stdout; out != id+"\n" {
+		b.T.Errorf("berth --root %s list shows %q, not %s", root, out, id)
+	}
 }
 
 // Limits hold from the start, and are changed while the container runs.
