@@ -92,18 +92,25 @@ func (c *Command) Execute(path string, args []string, help io.Writer) error {
 }
 
 func (c *Command) dispatch(path string, rest []string, help io.Writer) error {
+	var names []string
 	for _, sub := range c.Commands() {
 		if sub.Name == rest[0] {
-			return sub.Command().Execute(path+" "+sub.Name, rest[1:], help)
+			err := sub.Command().Execute(path+" "+sub.Name, rest[1:], help)
+			var unknown *UnknownFlag
+			if errors.As(err, &unknown) && c.Flags.find(unknown.name) != nil {
+				unknown.hint = ", it is one of " + path + " and goes before " + sub.Name
+			}
+			return err
 		}
+		names = append(names, sub.Name)
 	}
-	return &UsageError{Command: path, Err: &UnknownCommand{Name: rest[0]}}
+	return &UsageError{Command: path, Err: &UnknownCommand{Name: rest[0], hint: meant(rest[0], names)}}
 }
 
 // UnknownCommand is the error for a command that there is not.
-type UnknownCommand struct{ Name string }
+type UnknownCommand struct{ Name, hint string }
 
-func (e *UnknownCommand) Error() string { return fmt.Sprintf("unknown command %q", e.Name) }
+func (e *UnknownCommand) Error() string { return fmt.Sprintf("unknown command %q%s", e.Name, e.hint) }
 
 func isHelp(spelling string) bool {
 	switch strings.TrimLeft(spelling, "-") {

@@ -104,7 +104,7 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		flag := f.find(name)
 		if flag == nil {
-			return rest, &UnknownFlag{Spelling: arg}
+			return rest, &UnknownFlag{Spelling: arg, name: name, hint: meant("--"+name, f.spellings())}
 		}
 		if !hasValue && flag.Value == "" {
 			value = "true"
@@ -122,6 +122,16 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 }
 
 // UnknownFlag is the error for an option that a command does not have.
-type UnknownFlag struct{ Spelling string }
+type UnknownFlag struct{ Spelling, name, hint string }
 
-func (e *UnknownFlag) Error() string { return "unknown option " + e.Spelling }
+func (e *UnknownFlag) Error() string { return "unknown option " + e.Spelling + e.hint }
+
+// spellings are the options that help tells of, as they are written.
+func (f *Flags) spellings() (names []string) {
+	for _, flag := range f.List {
+		if !flag.Hidden {
+			names = append(names, "--"+flag.Name)
+		}
+	}
+	return names
+}

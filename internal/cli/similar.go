@@ -1,0 +1,40 @@
+package cli
+
+// meant asks whether one of the names was meant, where one is like the word that was written; else it
+// is "".
+func meant(word string, names []string) string {
+	best, least := "", 1+len(word)/4 // a letter, and one more for every four
+	for _, name := range names {
+		if n := edits(word, name); n <= least && (best == "" || n < least) {
+			best, least = name, n
+		}
+	}
+	if best == "" || best == word {
+		return ""
+	}
+	return ", did you mean " + best + "?"
+}
+
+// edits counts the letters to be put in, left out, changed or swapped with their
+// neighbour to make one word of the other.
+func edits(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			change := last[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(change, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
