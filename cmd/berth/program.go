@@ -74,7 +74,7 @@ func (p *program) command() *cli.Command {
 	f := &c.Flags
 	f.String(&p.root, "root", "", "DIR", "folder that holds the state of containers")
 	f.String(&p.logFile, "log", "", "FILE", "write messages to a file instead of standard error")
-	f.String(&p.logFormat, "log-format", "", "FORMAT", "text or json")
+	f.String(&p.logFormat, "log-format", "", "FORMAT", "text, which on a terminal is plain, or json")
 	f.Bool(&p.debug, "debug", "", "write what may help to understand as well")
 	f.Bool(&p.systemdCgroup, "systemd-cgroup", "", "let systemd make the cgroups; cgroupsPath is slice:prefix:name")
 	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: do without a cgroup where that is refused and no limit is asked for")

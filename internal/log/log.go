@@ -1,5 +1,6 @@
 // Package log writes the lines that clients of OCI runtimes parse: one line a
-// message, as text (time="…" level=… msg="…") or JSON.
+// message, as text (time="…" level=… msg="…") or JSON. Text on a terminal is for
+// a person instead: the message as it is, without the quotes that a parser needs.
 //
 // It is used by the programs only; packages return errors and never log them.
 package log
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 // A Logger writes to one place in one format.
@@ -70,6 +72,15 @@ func (l *Logger) write(level, message string) {
 	now := time.Now()
 	if l.json {
 		l.writeJSON(level, message, now)
+		return
+	}
+	if !l.file && terminal.IsTerminal(2) {
+		if level == "error" {
+			level = "" // that it failed is plain
+		} else {
+			level += ": "
+		}
+		_, _ = io.WriteString(l.w, "berth: "+level+message+"\n")
 		return
 	}
 	line := append([]byte(`time="`), now.Format(time.RFC3339)...)

@@ -133,3 +133,29 @@ func TestMessages(t *testing.T) {
 	c.Kill("KILL").WaitExit()
 	check("stopped", mistakesWithStopped)
 }
+
+// A client parses the lines, a person at a terminal reads them.
+func TestMessagesOnATerminal(t *testing.T) {
+	b := harness.New(t)
+	term := b.Terminal()
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"state", "nobody"}, "berth: container does not exist: nobody (there is none in " + b.Root + "; --root looks in another folder)\r\n"},
+		{[]string{"create", "--bundle", b.Path("none"), "x"}, `berth: config.json: no such file or directory (there is no folder "` + b.Path("none") + `" to be the bundle)` + "\r\n"},
+	} {
+		c := b.Command(test.args...)
+		c.Stderr = term.Slave
+		c.Run().Exits(t, 1)
+		if said := term.Until("\n"); said != test.want {
+			t.Errorf("%q: %q, want %q", test.args, said, test.want)
+		}
+	}
+	c := b.Command("--log-format", "json", "state", "nobody")
+	c.Stderr = term.Slave
+	c.Run().Exits(t, 1)
+	if said := term.Until("\n"); !strings.HasPrefix(said, `{"level":"error"`) {
+		t.Errorf("as JSON: %q", said)
+	}
+}
