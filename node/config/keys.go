@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-runtime/berth/cgroup/systemd/unit"
 	"github.com/berth-runtime/berth/node/quantity"
 	"github.com/berth-runtime/berth/node/resource"
 	"github.com/berth-runtime/berth/node/yaml"
@@ -250,7 +251,11 @@ func cgroupPath(field func(*Config) *string) func(*Config, string, *yaml.Node) e
 			*field(c) = ""
 			return nil
 		case strings.HasSuffix(p, ".slice"):
-			return fmt.Errorf("%q is the name of a slice already, and would be encoded twice: write a path, as /foo/bar for foo-bar.slice", p)
+			plain, err := unit.SlicePathName(path.Base(p))
+			if err != nil {
+				plain = "a path, as /foo/bar for foo-bar.slice"
+			}
+			return fmt.Errorf("%q is the name of a slice already, and would be encoded twice: write %s", p, plain)
 		case strings.Contains(p, `\x`):
 			return fmt.Errorf("%q is escaped for systemd already, and would be encoded twice: write the plain path", p)
 		case !path.IsAbs(p):
