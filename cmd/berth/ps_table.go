@@ -41,8 +41,14 @@ func writePS(out io.Writer, list []*procs.Process, passwd string, now time.Time)
 		wide = max(wide, len(strconv.Itoa(p.PID)), len(strconv.Itoa(p.Parent)))
 	}
 	fmt.Fprintf(out, "%-8s %*s %*s %2s %5s %-8s %8s %s\n", "UID", wide, "PID", wide, "PPID", "C", "STIME", "TTY", "TIME", "CMD")
+	names := make(map[uint32]string) // most processes have the same user, and his entry is looked for from the top
 	for _, p := range list {
-		fmt.Fprintf(out, "%-8s %*d %*d %2d %5s %-8s %8s %s\n", psUser(p.UID, passwd), wide, p.PID, wide, p.Parent, psShare(p, now), psStarted(p.Started, now),
+		name, known := names[p.UID]
+		if !known {
+			name = psUser(p.UID, passwd)
+			names[p.UID] = name
+		}
+		fmt.Fprintf(out, "%-8s %*d %*d %2d %5s %-8s %8s %s\n", name, wide, p.PID, wide, p.Parent, psShare(p, now), psStarted(p.Started, now),
 			psTerminal(p.Terminal), psTime(p.CPU), psCommand(p))
 	}
 }
