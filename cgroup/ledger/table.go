@@ -15,7 +15,8 @@ type Entry struct {
 
 // Place is where a field goes on one version of cgroups.
 type Place struct {
-	// Controller is empty where the version has no controller for it.
+	// Controller is empty where the version has no controller for it, or has
+	// it without any, as cgroup.max.depth.
 	Controller string
 	// Files are the control files in order of preference. "<size>" stands
 	// for the size of a huge page. Without any, the field cannot be honoured.
@@ -295,13 +296,18 @@ func Table() []Entry {
 }
 
 func (f *unifiedFile) entry() Entry {
-	controller, _, _ := strings.Cut(f.name, ".")
-	return Entry{
+	e := Entry{
 		Field:   "/unified/" + f.name,
 		Meaning: f.meaning,
 		V1:      Place{Missing: "unified needs the controller on cgroup v2"},
-		V2:      Place{Controller: controller, Files: []string{f.name}, Properties: f.properties},
+		V2:      Place{Files: []string{f.name}, Properties: f.properties},
 	}
+	if controller, _, _ := strings.Cut(f.name, "."); controller != "cgroup" {
+		e.V2.Controller = controller
+	} else {
+		e.V1.Missing = "unified needs cgroup v2, which a hybrid host has too"
+	}
+	return e
 }
 
 // entry finds a row by its field. The table is short and most objects ask for

@@ -74,8 +74,8 @@ func TestTableIsWhole(t *testing.T) {
 			if len(p.Files) == 0 && p.Missing == "" {
 				t.Errorf("%s: neither a file nor a reason", e.Field)
 			}
-			if len(p.Files) > 0 && p.Controller == "" {
-				t.Errorf("%s: a file without controller", e.Field)
+			if len(p.Files) > 0 && (p.Controller == "") != strings.HasPrefix(p.Files[0], "cgroup.") {
+				t.Errorf("%s: %s is of the controller %q", e.Field, p.Files[0], p.Controller)
 			}
 			for _, u := range p.Properties {
 				if u.Since < 200 || u.Since > 300 {
