@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestCreateMakesEveryDirectoryAndDestroyRemovesThem(t *testing.T) {
@@ -339,35 +341,41 @@ func TestIntoFrozen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, write, err := os.Pipe()
+	inside, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer read.Close()
-	// The start of a process waits for its exec, which waits for the thaw.
-	done := make(chan error)
-	go func() {
-		cmd := exec.Command("/bin/echo", "ran")
-		cmd.Stdout = write
-		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd}
-		err := cmd.Run()
-		write.Close()
-		done <- err
-	}()
-	deadline := time.Now().Add(20 * time.Second)
+	dir := os.NewFile(uintptr(inside), "the group")
+	defer dir.Close()
+	// The start of a process waits for its exec, which waits for the thaw. All of Go
+	// waits with it where there is one processor, or where the garbage collector wants
+	// to stop the world meanwhile; so it is not this process that starts it.
+	cmd := roleCommand("enter")
+	cmd.ExtraFiles = []*os.File{dir}
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(60 * time.Second)
 	for {
-		if pids, err := g.Procs(); err != nil || len(pids) > 0 {
+		pids, err := g.Procs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(pids) > 0 {
 			break
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("it does not enter")
 		}
+		time.Sleep(time.Millisecond)
 	}
 	if err := g.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
-		t.Error(err)
+	if err := cmd.Wait(); err != nil || out.String() != "ran\n" {
+		t.Errorf("it said %q, %v", out.String(), err)
 	}
 }
 

@@ -20,6 +20,14 @@ var roles = map[string]func(argument string){
 			os.Getppid()
 		}
 	},
+	"enter": func(string) { // starts a process inside of the group of descriptor 3
+		cmd := exec.Command("/bin/echo", "ran")
+		cmd.Stdout = os.Stdout
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: 3}
+		if cmd.Run() != nil {
+			os.Exit(1)
+		}
+	},
 	"forks": func(string) { // makes children faster than one can list them
 		for range 300 {
 			cmd := exec.Command("/proc/self/exe")
