@@ -122,9 +122,10 @@ func TestCallsOfOneConnectionRunAtOnce(t *testing.T) {
 }
 
 func TestCallEndsWithItsTimeoutAndItsConnection(t *testing.T) {
-	ended := make(chan error, 1)
+	begun, ended := make(chan bool, 1), make(chan error, 1)
 	path := serve(t, map[string]Handler{
 		"Wait": func(ctx context.Context, _ []byte) (wire.Message, error) {
+			begun <- true
 			<-ctx.Done()
 			ended <- ctx.Err()
 			return nil, ctx.Err()
@@ -139,6 +140,7 @@ func TestCallEndsWithItsTimeoutAndItsConnection(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("handler ended with %v", err)
 	}
+	<-begun
 
 	conn, err := net.Dial("unix", path)
 	if err != nil {
@@ -146,9 +148,27 @@ func TestCallEndsWithItsTimeoutAndItsConnection(t *testing.T) {
 	}
 	other := oracle.NewClient(conn)
 	go task.NewTTRPCTaskClient(other).Wait(context.Background(), &task.WaitRequest{})
-	time.AfterFunc(20*time.Millisecond, func() { other.Close() })
+	<-begun
+	other.Close()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Fatalf("handler ended with %v", err)
+	}
+
+	// Its time was over before it was sent.
+	late, err := Dial(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	b, err := frame(1, typeRequest, flagRemoteClosed, &wire.Request{Service: "containerd.task.v3.Task", Method: "Wait", TimeoutNano: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("handler of a late call ended with %v", err)
 	}
 }
 

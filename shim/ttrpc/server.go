@@ -264,7 +264,7 @@ func (c *serverConn) handle(ctx context.Context, stream uint32, req *wire.Reques
 	if c.server.onCall != nil {
 		c.server.onCall()
 	}
-	if req.TimeoutNano > 0 {
+	if req.TimeoutNano != 0 { // below 0 where the client's time was over when it sent
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(req.TimeoutNano))
 		defer cancel()
