@@ -121,7 +121,8 @@ func TestSandbox(t *testing.T) {
 	// orphans are reaped there.
 	out := n.pipe("out").read()
 	b := s.join("c", n.inPod("c", started.Pid, "sh", "-c",
-		"hostname; ls /proc/1/root 2>/dev/null; cat /proc/sys/kernel/shm_rmid_forced; grep -c : /proc/net/dev; (sleep 0.2 & ); sleep 0.5; ps -o pid,stat | grep Z; echo done; exec sleep 1000"))
+		"hostname; ls /proc/1/root 2>/dev/null; cat /proc/sys/kernel/shm_rmid_forced; grep -c : /proc/net/dev; (sleep 0.2 & echo $! >/tmp/orphan); "+
+			"while kill -0 $(cat /tmp/orphan) 2>/dev/null; do sleep 0.01; done; echo done; exec sleep 1000"))
 	n.must(b.create(func(r *taskapi.CreateTaskRequest) { r.Stdout = out.path }))
 	n.must(b.begin(""))
 	n.eventually("what the container says", func() bool { return strings.HasSuffix(out.String(), "done\n") })
