@@ -264,13 +264,14 @@ func (c *Conn) write(ctx context.Context, text []byte) error {
 	if err := c.file.SetWriteDeadline(deadline); err != nil {
 		return err
 	}
-	if n, err := c.file.Write(text); err != nil {
-		if n > 0 {
-			c.Close()
-		}
-		return err
+	n, err := c.file.Write(text)
+	if err != nil && n > 0 {
+		c.Close()
 	}
-	return nil
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return context.DeadlineExceeded // it is the context's, which may learn of it an instant later
+	}
+	return err
 }
 
 // Connected tells whether the connection has not ended yet, as far as is known.

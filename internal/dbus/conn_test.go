@@ -151,6 +151,12 @@ func TestTimeIsUp(t *testing.T) {
 	if _, err := c.Call(ctx, ping); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
+	// It can also be up before the call is sent.
+	past, cancel := context.WithDeadline(context.Background(), time.Unix(1, 0))
+	defer cancel()
+	if _, err := c.Call(past, ping); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("before the call: %v", err)
+	}
 	if len(c.waiting) != 0 {
 		t.Error("somebody still waits")
 	}
