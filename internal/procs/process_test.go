@@ -2,6 +2,7 @@ package procs
 
 import (
 	"errors"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -38,13 +39,21 @@ func TestParseUID(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	before := time.Now()
-	cmd := exec.Command("sh", "-c", "read x", "", strings.Repeat("x", 100_000))
+	cmd := exec.Command("sh", "-c", "echo; read x", "", strings.Repeat("x", 100_000))
 	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
+	}
+	// Start comes back in the midst of the execve, which has no arguments to show yet.
+	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+		t.Error(err)
 	}
 	p, err := Read(cmd.Process.Pid)
 	stdin.Close()
