@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -107,8 +108,22 @@ func TestLowerMemoryReclaimsFirst(t *testing.T) {
 	g := makeGroup(t, host)
 	high := "90000000"
 	set(t, g, &specs.LinuxResources{Unified: map[string]string{"memory.high": high}})
-	cmd := start(t, g, "files:48")
-	waitForUse(t, g, 48<<20)
+	// What is not on the disk yet can't be given up.
+	cmd := roleCommand("files:48")
+	said, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := startIn(g, cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	if word, err := bufio.NewReader(said).ReadString('\n'); word != "synced\n" {
+		t.Fatalf("it said %q, %v", word, err)
+	}
 	limit := int64(24 << 20)
 	report := set(t, g, &specs.LinuxResources{Memory: &specs.LinuxMemory{Limit: &limit}})
 	if len(report.Differences) > 0 {
@@ -221,7 +236,8 @@ func TestQuotaThrottles(t *testing.T) {
 	host := hostForTest(t)
 	h := need(t, host, "cpu")
 	g := makeGroup(t, host)
-	quota, period := int64(5000), uint64(50000)
+	// So little that a busy machine gives it that much, too.
+	quota, period := int64(1000), uint64(100000)
 	set(t, g, &specs.LinuxResources{CPU: &specs.LinuxCPU{Quota: &quota, Period: &period}})
 	start(t, g, "count")
 	deadline := time.Now().Add(30 * time.Second)
@@ -588,6 +604,7 @@ func init() {
 			file.Write(make([]byte, 1<<20))
 		}
 		file.Sync()
+		fmt.Println("synced")
 		for {
 			syscall.Pause()
 		}

@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -162,7 +163,7 @@ func TestWatchPressure(t *testing.T) {
 		t.Error("a window shorter than the stall was taken")
 	}
 	// More work than processors.
-	for range 6 {
+	for range runtime.NumCPU() + 4 {
 		start(t, g, "count")
 	}
 	if e := await(t, w, Stalled); e.Detail != "cpu" {
