@@ -15,7 +15,7 @@ import (
 // settle waits until each process that the program has left has ended, executes a program that is not the engine's, or waits to be
 // started. What ended is reaped here, as the init of a host does it: until then, the end of its pid namespace is held up.
 func (t *tracer) settle() error {
-	const patience = 20 * time.Second
+	const patience = time.Minute
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		var waiting []string
 		for _, pid := range children() {
