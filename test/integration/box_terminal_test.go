@@ -29,7 +29,9 @@ func TestBoxJobControl(t *testing.T) {
 	term.Until("started\r\n")
 	term.Write("\x1a")
 	term.Until("Stopped")
-	term.Write("kill -KILL %1; wait; echo aga\"\"in\r")
+	// Without an argument wait passes over a job that is stopped, as this one is for as long as the shell has not heard of its end; and
+	// while there is one, the first exit is refused.
+	term.Write("kill -KILL %1; while jobs %1 > /dev/null 2>&1; do :; done; echo aga\"\"in\r")
 	term.Until("again\r\n")
 	term.Write("exit 5\r")
 	run.Wait().Exits(t, 5)
