@@ -148,10 +148,16 @@ func (r *running) awaitReady() {
 	r.await("is ready", func() bool { return strings.Contains(r.told.String(), "READY=1") })
 }
 
+// echo is what a shell does to write to a file of the kernel's: at once. A plain file it would empty first, and a daemon that
+// looks just then takes one change for two; so it writes over what is there, with a value of the same length.
+func (r *running) echo(value, path string) string {
+	return "echo " + value + " 1<> " + r.m.Dir + path
+}
+
 // byHand writes to a file as another process, since the daemon passes over its own.
 func (r *running) byHand(value, path string) {
 	r.t.Helper()
-	if out, err := exec.Command("sh", "-c", "echo "+value+" > "+r.m.Dir+path).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", r.echo(value, path)).CombinedOutput(); err != nil {
 		r.t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -165,7 +171,7 @@ func TestDriftIsMended(t *testing.T) {
 		t.Fatalf("the limit is %s", got)
 	}
 	// By another process, which stays for a moment, as a shell does.
-	hand := exec.Command("sh", "-c", "echo 5 > "+r.m.Dir+limit+"; read wait")
+	hand := exec.Command("sh", "-c", r.echo("5000000000", limit)+"; read wait")
 	in, err := hand.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +179,7 @@ func TestDriftIsMended(t *testing.T) {
 	if err := hand.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r.awaitSaid("system.slice MemoryMax is 5 where node.yaml:2: system-reserved.memory wants 1073741824; changed ")
+	r.awaitSaid("system.slice MemoryMax is 5000000000 where node.yaml:2: system-reserved.memory wants 1073741824; changed ")
 	r.awaitSaid("system.slice MemoryMax is 1073741824 again")
 	if got := r.m.Read(limit); got != "1073741824" {
 		t.Errorf("the limit is %s", got)
@@ -187,8 +193,8 @@ func TestDriftIsMended(t *testing.T) {
 	in.Close()
 	hand.Wait()
 
-	r.byHand("3", "/proc/sys/kernel/panic")
-	r.awaitSaid("kernel.panic is 3 where node.yaml:5: kernel-parameters wants 10")
+	r.byHand("30", "/proc/sys/kernel/panic")
+	r.awaitSaid("kernel.panic is 30 where node.yaml:5: kernel-parameters wants 10")
 	r.await("is mended", func() bool { return r.m.Read("/proc/sys/kernel/panic") == "10" })
 	r.await("counts", func() bool {
 		_, text := r.get("/metrics")

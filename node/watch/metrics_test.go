@@ -152,7 +152,7 @@ func TestDashboard(t *testing.T) {
 func TestShippedQueries(t *testing.T) {
 	r := start(t, wanted)
 	r.awaitReady()
-	r.byHand("3", "/proc/sys/kernel/panic") // the counters of drifts appear with the first
+	r.byHand("30", "/proc/sys/kernel/panic") // the counters of drifts appear with the first
 	r.awaitSaid("kernel.panic is 10 again")
 	_, text := r.get("/metrics")
 	there := map[string]bool{"up": true}
