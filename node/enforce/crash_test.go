@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/node/fake"
@@ -172,6 +173,8 @@ func TestOnlyProperties(t *testing.T) {
 
 // systemd may say yes and not do it.
 func TestDeafSystemd(t *testing.T) {
+	defer func(d time.Duration) { untilWritten = d }(untilWritten)
+	untilWritten = time.Second
 	m := machineWith(t, "unified")
 	m.Systemd.Deaf = "CPUWeight"
 	r, err := record.Open(m.Dir+"/state", m.BootID())

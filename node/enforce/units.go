@@ -64,6 +64,9 @@ func (e *Engine) setProperty(ctx context.Context, p *plan.Plan, s plan.Step) err
 	return e.setAndSee(ctx, s, set)
 }
 
+// untilWritten is for a machine that is very busy, as it is when limits matter most.
+var untilWritten = 10 * time.Second
+
 // setAndSee sets a property and waits until the kernel's file has it: systemd
 // writes the file from a queue, after it has answered, and tells nobody when it
 // failed. It writes it also where the value is the same to it, and only the file
@@ -81,7 +84,7 @@ func (e *Engine) setAndSee(ctx context.Context, s plan.Step, set func(ledger.Pro
 		same, _ := s.Write.Took(got)
 		return same && got != ""
 	}
-	if !e.await(ctx, 2*time.Second, holds) {
+	if !e.await(ctx, untilWritten, holds) {
 		return fmt.Errorf("systemd took it, but %s of %s is %q (systemd's journal may have the reason)", s.Write.File, s.Group, got)
 	}
 	return nil
