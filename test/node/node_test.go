@@ -280,7 +280,8 @@ func TestMemoryIsLoweredWithCare(t *testing.T) {
 // kubelet runs a program of that name in a unit.
 func (m *machine) kubelet(args ...string) {
 	m.Helper()
-	m.run("systemd-run", append(append([]string{"--quiet"}, args...), m.kubeletProgram(), "1000")...)
+	// Type=exec: it has that name when systemd-run comes back, and not some time after.
+	m.run("systemd-run", append(append([]string{"--quiet", "-p", "Type=exec"}, args...), m.kubeletProgram(), "1000")...)
 	m.Cleanup(func() { m.try("systemctl", "stop", "kubelet-test.service") })
 }
 
