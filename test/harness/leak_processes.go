@@ -16,6 +16,7 @@ import (
 // by being a child of this process, zombies included: an engine's helper that nobody waits for is one.
 func (b *Box) leakedProcesses() {
 	b.T.Helper()
+	var left []int
 	for _, pid := range b.newPIDs() {
 		why := b.ours(pid)
 		if why == "" {
@@ -24,6 +25,10 @@ func (b *Box) leakedProcesses() {
 		b.T.Errorf("left behind: process %d %s (%s)", pid, commandLine(pid), why)
 		b.thaw(pid)
 		unix.Kill(pid, unix.SIGKILL)
+		left = append(left, pid)
+	}
+	// The first of a PID namespace ends after all others have been waited for, and began before them.
+	for _, pid := range slices.Backward(left) {
 		if _, err := reap(pid); err != nil && !errors.Is(err, unix.ECHILD) {
 			b.T.Error(err)
 		}
