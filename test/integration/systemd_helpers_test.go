@@ -115,7 +115,7 @@ func needV2(t *testing.T) {
 // gone waits until systemd does not know the unit any more.
 func gone(t *testing.T, unit string) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(harness.Deadline)
 	for {
 		state := property(t, unit, "LoadState")
 		if state == "not-found" {
@@ -154,7 +154,7 @@ func unitsGone(t *testing.T, b *harness.Box) {
 // eventually waits until something has come to be so.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); !so(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(harness.Deadline); !so(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it did not come to be that %s", what)
 		}

@@ -25,7 +25,7 @@ func TestRootlessLimitsBite(t *testing.T) {
 		}
 	})
 	t.Run("pids", func(t *testing.T) {
-		c, _ := unitContainer(b, "/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 5 & done; echo all; kill -9 -1")
+		c, _ := unitContainer(b, "/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; echo all; kill -9 -1")
 		c.Spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: ptr(int64(5))}
 		if r := c.Run(); strings.Contains(r.Stdout, "all") || !strings.Contains(r.Stderr, "fork") {
 			t.Errorf("%d: %q %q", r.Code, r.Stdout, r.Stderr)
