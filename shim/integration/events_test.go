@@ -73,7 +73,19 @@ func (d *daemon) record() *recorder {
 			r.note(e.Topic, e.Event.Value)
 		}
 	}()
-	time.Sleep(100 * time.Millisecond) // containerd does not say when it has subscribed
+	// containerd does not say when it has subscribed; so it is given something to tell.
+	const mark = "subscribed"
+	value, err := proto.Marshal(&taskevents.TaskPaused{ContainerID: mark})
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	eventually(d.T, "an event comes back", func() bool {
+		_, err := d.events().Publish(ctx, &events.PublishRequest{Topic: "/tasks/paused", Event: any(d.T, "containerd.events.TaskPaused", value)})
+		if err != nil {
+			d.T.Fatal(err)
+		}
+		return len(r.of(mark)) > 0
+	})
 	return r
 }
 

@@ -196,6 +196,12 @@ func TestPauseUpdatePidsStats(t *testing.T) {
 		if err := b.exec("e", stdio{}, "sleep", "1000"); err != nil {
 			t.Fatal(err)
 		}
+		added, err := d.tasks().Get(d.Context(), &tasks.GetRequest{ContainerID: b.id, ExecID: "e"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		becomes(t, b.pid, "sleep") // runc's init has threads, which count
+		becomes(t, added.Process.Pid, "sleep")
 		r, err := d.tasks().ListPids(d.Context(), &tasks.ListPidsRequest{ContainerID: b.id})
 		if err != nil {
 			t.Fatal(err)

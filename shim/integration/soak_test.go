@@ -92,14 +92,18 @@ func TestNoGrowth(t *testing.T) {
 		// Memory comes in pages, and in spans of a few for each size of an object. A leak
 		// of 100 bytes a round is 200 KiB after all of them.
 		const allowance = 192 // KiB
+		// Threads stay when there were once as many calls at a time, which a busy machine
+		// may bring about at any time.
+		const perThread, threads = 32, 20
 		var after footprint
 		eventually(t, fmt.Sprintf("all is as it was before, %+v", before), func() bool {
 			after = d.footprint(t, shims[0])
-			return after.memory <= before.memory+allowance && after.descriptors <= before.descriptors && after.routines <= before.routines &&
+			return after.memory <= before.memory+allowance+perThread*max(after.threads-before.threads, 0) &&
+				after.descriptors <= before.descriptors && after.routines <= before.routines &&
 				after.mounts <= before.mounts && after.cgroups <= before.cgroups
 		})
 		t.Logf("before %+v\nafter %d rounds %+v", before, n, after)
-		if grown := after.threads - before.threads; grown > 4 {
+		if grown := after.threads - before.threads; grown > threads {
 			t.Errorf("the shim has %d threads more", grown)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 // checkLeaks looks for what containers may leave behind, once there should be
 // none, and clears it away.
 func (d *Daemon) checkLeaks() {
-	end := time.Now().Add(10 * time.Second)
+	end := time.Now().Add(time.Minute)
 	for len(d.Shims()) > 0 && time.Now().Before(end) {
 		time.Sleep(5 * time.Millisecond) // they leave after containerd has its answer
 	}
