@@ -2,7 +2,8 @@
 // library, with nothing executed but the containers.
 //
 // The engine keeps a container in its state folder, so each call finds it there
-// anew and no call has to wait for another in memory. It makes the processes as
+// anew and no call has to wait for another in memory, but a pause for the processes
+// that are on their way into the container. It makes the processes as
 // children of this one and leaves them to the shim's reaper.
 package linked
 
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -81,12 +83,12 @@ func (e *Engine) bring(s *engine.Create, do func(container.CreateOptions) (*cont
 	p.Pid = made.Pid
 	made.Process().Detach()
 	made.Close()
-	return &handle{e.runtime, s.ID}, p, nil
+	return &handle{runtime: e.runtime, id: s.ID}, p, nil
 }
 
 // Remove kills and removes what is left of a container.
 func (e *Engine) Remove(ctx context.Context, id string) error {
-	return (&handle{e.runtime, id}).Delete(ctx, true)
+	return (&handle{runtime: e.runtime, id: id}).Delete(ctx, true)
 }
 
 // Features describes what this build can do.
@@ -98,6 +100,10 @@ func (e *Engine) Features(context.Context) ([]byte, error) {
 type handle struct {
 	runtime *container.Runtime
 	id      string
+	// entry keeps a pause away from what starts a process in the container. That would
+	// begin in a frozen cgroup, and until its execve a thread of ours waits for it, and
+	// all of Go with that (see sys.Vfork): nobody would be left to thaw it.
+	entry sync.RWMutex
 }
 
 // with calls the engine with the container.
@@ -131,8 +137,13 @@ func (hidden) Error() string   { return "" }
 func (h hidden) Unwrap() error { return h.error }
 
 func (h *handle) Start(context.Context) error  { return h.with((*container.Container).Start) }
-func (h *handle) Pause(context.Context) error  { return h.with((*container.Container).Pause) }
 func (h *handle) Resume(context.Context) error { return h.with((*container.Container).Resume) }
+
+func (h *handle) Pause(context.Context) error {
+	h.entry.Lock()
+	defer h.entry.Unlock()
+	return h.with((*container.Container).Pause)
+}
 
 func (h *handle) Kill(_ context.Context, sig syscall.Signal, all bool) error {
 	return h.with(func(c *container.Container) error { return c.Kill(unix.Signal(sig), all) })
@@ -168,6 +179,8 @@ func (h *handle) Exec(_ context.Context, s *engine.Exec) (*engine.Process, error
 		return nil, err
 	}
 	defer release()
+	h.entry.RLock()
+	defer h.entry.RUnlock()
 	err = h.with(func(c *container.Container) error {
 		child, err := c.Exec(&container.ExecOptions{IO: stdio, Process: process, PidFile: s.PidFile})
 		if err == nil {
