@@ -55,7 +55,7 @@ func TestPodOfTheShimsSandboxService(t *testing.T) {
 		c.Linux.Sysctls = map[string]string{"kernel.shm_rmid_forced": "1"}
 		c.Annotations = map[string]string{"team": "blue"}
 	})
-	a := p.run("echo out; trap 'exit 4' TERM; while :; do sleep 0.05; done")
+	a := p.run("trap 'exit 4' TERM; echo out; while :; do sleep 0.05; done")
 	b := p.run("exit 3")
 	if got := b.ended(); got.ExitCode != 3 {
 		t.Errorf("status %v", got)
