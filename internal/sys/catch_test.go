@@ -39,9 +39,11 @@ func catchAll(t *testing.T) {
 	var busy sync.WaitGroup
 	for range 3 {
 		busy.Go(func() {
+			var sink []byte
 			for n := 0; ; n++ {
 				select {
 				case <-stop:
+					runtime.KeepAlive(sink)
 					return
 				default:
 					sink = grow(n%200, make([]byte, 1000))
@@ -77,8 +79,6 @@ func catchAll(t *testing.T) {
 	close(stop)
 	busy.Wait()
 }
-
-var sink []byte
 
 func grow(depth int, b []byte) []byte {
 	var frame [256]byte
