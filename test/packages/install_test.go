@@ -150,6 +150,8 @@ mkdir -p /var/lib/berth-node
 $install "$1"
 test -d /var/lib/berth-node -a -d /run/berth
 [[ ! -d /run/systemd/system ]] || systemctl is-active berth-node
+# As the last container leaves it where others live in a parent of its cgroup.
+echo "1 /sys/fs/cgroup/parent" > /run/berth/cgroups:parents
 $purge berth
 test ! -e /var/lib/berth-node -a ! -e /usr/bin/berth
 find /run -name '*berth*' | sed 's/^/left: /'
