@@ -211,6 +211,7 @@ func TestOverlay(t *testing.T) {
 
 func TestIDMappedMounts(t *testing.T) {
 	dir := space(t)
+	t.Setenv("TMPDIR", t.TempDir()) // where nobody else leaves anything
 	root, upper, work := mkdir(t, dir, "root"), mkdir(t, dir, "upper"), mkdir(t, dir, "work")
 	lower := layers(t, dir, 2)
 	maps := []string{"uidmap=0:100000:1000,1000:200000:1000", "gidmap=0:100000:65536"}
@@ -249,8 +250,8 @@ func TestIDMappedMounts(t *testing.T) {
 	if err := Unmount(root); err != nil {
 		t.Fatal(err)
 	}
-	if left, _ := filepath.Glob(os.TempDir() + "/berth-layers-*"); len(left) > 0 {
-		t.Errorf("left: %v", left)
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
