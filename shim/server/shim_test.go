@@ -90,7 +90,7 @@ type node struct {
 	mu     sync.Mutex
 	events []string
 	log    bytes.Buffer
-	shims  []int // pids that have served
+	shims  []*shim // those that have served
 }
 
 func newNode(t testing.TB) *node {
@@ -335,6 +335,7 @@ type shim struct {
 	client  *ttrpc.Client
 	n       *node
 	pid     int
+	pidfd   int // a pid can be another's by the time that it is looked for
 }
 
 func (n *node) start(id, dir string) *shim {
@@ -350,12 +351,14 @@ func (n *node) connect(address string) *shim {
 	n.must(err)
 	client := ttrpc.NewClient(conn)
 	n.t.Cleanup(func() { client.Close() })
-	s := &shim{taskapi.NewTTRPCTaskClient(client), sandboxapi.NewTTRPCSandboxClient(client), client, n, 0}
+	s := &shim{TTRPCTaskService: taskapi.NewTTRPCTaskClient(client), sandbox: sandboxapi.NewTTRPCSandboxClient(client), client: client, n: n}
 	r, err := s.Connect(n.ctx(), &taskapi.ConnectRequest{})
 	n.must(err)
 	s.pid = int(r.ShimPid)
+	s.pidfd, err = unix.PidfdOpen(s.pid, 0)
+	n.must(err)
 	n.mu.Lock()
-	n.shims = append(n.shims, s.pid)
+	n.shims = append(n.shims, s)
 	n.mu.Unlock()
 	return s
 }
@@ -471,16 +474,18 @@ func (s *shim) gone() {
 	if s.client != nil {
 		s.client.Close() // a shim that leaves waits a little for that
 	}
-	s.n.eventually(fmt.Sprintf("the end of shim %d", s.pid), func() bool {
-		return unix.Kill(s.pid, 0) == unix.ESRCH
-	})
+	s.n.eventually(fmt.Sprintf("the end of shim %d", s.pid), s.ended)
 }
+
+// ended reports whether the shim has ended and has been waited for.
+func (s *shim) ended() bool { return unix.PidfdSendSignal(s.pidfd, 0, nil, 0) == unix.ESRCH }
 
 // end looks for what is left behind.
 func (n *node) end() {
 	n.t.Helper()
-	for _, pid := range n.shims {
-		(&shim{n: n, pid: pid}).goneOrKilled()
+	for _, s := range n.shims {
+		s.goneOrKilled()
+		unix.Close(s.pidfd)
 	}
 	containers, _ := filepath.Glob(filepath.Join(n.dir, "engine/*/*"))
 	for _, path := range containers {
@@ -545,12 +550,12 @@ func (n *node) dead(b *box) {
 
 func (s *shim) goneOrKilled() {
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if unix.Kill(s.pid, 0) == unix.ESRCH {
+		if s.ended() {
 			return
 		}
 	}
 	s.n.t.Errorf("left: shim %d", s.pid)
-	unix.Kill(s.pid, unix.SIGKILL)
+	unix.PidfdSendSignal(s.pidfd, unix.SIGKILL, nil, 0)
 }
 
 // code checks what an error is over the wire.
