@@ -25,8 +25,12 @@ const (
 	// less one more, which containerd keeps and ttrpc.Unfinished takes.
 	longestSocketPath = 106
 	// answerTimeout is how long a shim that has its socket open may take to say
-	// that it lives.
-	answerTimeout = 2 * time.Second
+	// that it lives. A delete asks up to three times, and containerd gives that a few
+	// seconds. A start fails when there is no answer, and so waits longer: the shim
+	// stands still while a process of a container begins (see sys.Vfork), which took
+	// seconds on a machine that moved many others among cgroups.
+	answerTimeout      = 2 * time.Second
+	startAnswerTimeout = 10 * time.Second
 )
 
 // socketPath is where the shim of a group listens. The name is the one that
@@ -83,7 +87,7 @@ func announce(path, id string) error {
 	}
 	client := ttrpc.NewClient(conn)
 	defer client.Close()
-	err = client.Call(task.OwnService, task.ExpectMethod, nil, answerTimeout, &wire.ConnectRequest{ID: id}, &wire.ConnectResponse{})
+	err = client.Call(task.OwnService, task.ExpectMethod, nil, startAnswerTimeout, &wire.ConnectRequest{ID: id}, &wire.ConnectResponse{})
 	if ttrpc.CodeOf(err) == ttrpc.Unimplemented {
 		return nil
 	}
