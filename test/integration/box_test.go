@@ -57,13 +57,13 @@ func TestBoxDiscardsWrites(t *testing.T) {
 	c := box(b, "--", "/bin/sh", "-c", `
 		cat sub/other; echo after > sub/other 2>/dev/null || echo refused
 		for dir in /etc /usr "$HOME"; do echo made > $dir/berth-box-test && cat $dir/berth-box-test; done
-		echo t > /tmp/t && echo r > /run/r && cat /tmp/t`)
+		echo t > /tmp/berth-box-test && echo r > /run/berth-box-test && cat /tmp/berth-box-test`)
 	c.Env = []string{"HOME=/usr/share"}
 	r := c.Run().OK(t)
 	if want := "before\nrefused\nmade\nmade\nmade\nt\n"; r.Stdout != want {
 		t.Errorf("it printed %q, want %q\n%s", r.Stdout, want, r.Stderr)
 	}
-	for _, name := range []string{"/etc/berth-box-test", "/usr/berth-box-test", "/usr/share/berth-box-test", "/tmp/t", "/run/r"} {
+	for _, name := range []string{"/etc/berth-box-test", "/usr/berth-box-test", "/usr/share/berth-box-test", "/tmp/berth-box-test", "/run/berth-box-test"} {
 		if _, err := os.Lstat(name); err == nil {
 			t.Errorf("%s is on the host", name)
 		}
