@@ -26,9 +26,8 @@ const (
 	longestSocketPath = 106
 	// answerTimeout is how long a shim that has its socket open may take to say
 	// that it lives. A delete asks up to three times, and containerd gives that a few
-	// seconds. A start fails when there is no answer, and so waits longer: the shim
-	// stands still while a process of a container begins (see sys.Vfork), which took
-	// seconds on a machine that moved many others among cgroups.
+	// seconds. A start fails when there is no answer, and so waits longer: on a machine
+	// with ten times the work that it has processors for, one shim took more than four.
 	answerTimeout      = 2 * time.Second
 	startAnswerTimeout = 10 * time.Second
 )
