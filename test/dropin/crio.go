@@ -57,11 +57,15 @@ func (c *CRIO) Image() {
 	c.call(podman, append(c.storage, "import", "--quiet", c.Machine.Image(), image)...).OK(c.Machine.b.T)
 }
 
-// restart starts CRI-O, and comes back when it takes calls.
+// restart starts CRI-O, with the driver that it has by default where systemd runs, and comes back when it takes calls.
 func (c *CRIO) restart() error {
+	driver, conmon := "cgroupfs", "pod"
+	if c.systemd {
+		driver, conmon = "systemd", "system.slice"
+	}
 	cmd := exec.Command(filepath.Join(c.folder, "crio"), append(c.storage,
-		"--cgroup-manager", "cgroupfs", "--conmon-cgroup", "pod", "--pinns-path", filepath.Join(c.folder, "pinns"),
-		"--pause-image", image, "--cni-plugin-dir", "/usr/lib/cni", "--stream-port", "0", "--listen", crioSocket)...)
+		"--cgroup-manager", driver, "--conmon-cgroup", conmon, "--pinns-path", filepath.Join(c.folder, "pinns"),
+		"--pause-image", image, "--cni-plugin-dir", "/usr/lib/cni", "--disable-hostport-mapping", "--stream-port", "0", "--listen", crioSocket)...)
 	cmd.Env = append(append(os.Environ(), c.Env()...), c.Machine.b.Mark())
 	if err := c.start(cmd); err != nil {
 		return err
@@ -101,11 +105,15 @@ type Pod struct {
 func (c *CRIO) Pod(name, handler string) *Pod {
 	p := &Pod{CRIO: c, t: c.Machine.b.T}
 	p.t.Helper()
+	parent := "/" + c.Machine.b.Tag
+	if c.systemd {
+		parent = c.slice()
+	}
 	p.config = &cri.PodSandboxConfig{
 		Metadata:     &cri.PodSandboxMetadata{Name: name, Uid: name, Namespace: "default"},
 		LogDirectory: c.Machine.b.Path("logs-" + name),
 		Linux: &cri.LinuxPodSandboxConfig{
-			CgroupParent: "/" + c.Machine.b.Tag,
+			CgroupParent: parent,
 			SecurityContext: &cri.LinuxSandboxSecurityContext{
 				NamespaceOptions: &cri.NamespaceOption{Network: cri.NamespaceMode_NODE, Pid: cri.NamespaceMode_CONTAINER},
 			},

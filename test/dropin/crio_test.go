@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
+	"path"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,6 +64,9 @@ func TestCRIO(t *testing.T) {
 	if got := limitOf(t, pidOf(t, b, one.ID), "memory", "memory.limit_in_bytes", "memory.max"); got != "100663296" {
 		t.Errorf("limit of memory after the update: %s", got)
 	}
+	if c.systemd {
+		isUnit(t, pidOf(t, b, one.ID), c.slice()+"/crio-"+one.ID+".scope", "100663296")
+	}
 	stats, err := c.ContainerStats(ctx, &cri.ContainerStatsRequest{ContainerId: one.ID})
 	if err != nil || stats.Stats.GetMemory().GetWorkingSetBytes().GetValue() == 0 {
 		t.Errorf("stats: %v, %v", stats, err)
@@ -83,4 +88,17 @@ func pidOf(t *testing.T, b *harness.Box, id string) string {
 		t.Fatal(err)
 	}
 	return strconv.Itoa(state.PID)
+}
+
+// isUnit says whether a process is in the cgroup of a unit, which has its limit of memory.
+func isUnit(t *testing.T, pid, unit, memory string) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/" + pid + "/cgroup")
+	if err != nil || !strings.Contains(string(text), "/"+unit+"\n") {
+		t.Errorf("process %s is not in %s: %s, %v", pid, unit, text, err)
+	}
+	out, err := exec.Command("systemctl", "show", "--property", "MemoryMax", path.Base(unit)).CombinedOutput()
+	if err != nil || string(out) != "MemoryMax="+memory+"\n" {
+		t.Errorf("%s: %s, %v", unit, out, err)
+	}
 }

@@ -74,8 +74,12 @@ func (d *Docker) Command(args ...string) *harness.Command { return d.command(d.c
 // restart starts dockerd, and comes back when it takes calls. Of networks it has none, since not every
 // machine has bridges and packet filters; what a test asks for is never about them.
 func (d *Docker) restart() error {
+	driver, parent := "cgroupfs", "/"+d.Machine.b.Tag
+	if d.systemd {
+		driver, parent = "systemd", d.slice()
+	}
 	cmd := exec.Command(d.program, "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
-		"--exec-opt=native.cgroupdriver=cgroupfs", "--cgroup-parent=/"+d.Machine.b.Tag, "--default-ulimit=nofile=4096:4096")
+		"--exec-opt=native.cgroupdriver="+driver, "--cgroup-parent="+parent, "--default-ulimit=nofile=4096:4096")
 	cmd.Env = append(append(os.Environ(), d.Env()...), "NOTIFY_SOCKET="+d.Machine.b.Path("ready"), d.Machine.b.Mark())
 	if err := d.start(cmd); err != nil {
 		return err

@@ -63,9 +63,12 @@ func TestDockerByRuntimeType(t *testing.T) {
 	d.Call("import", d.Image(), image).OK(t)
 	for i, runtime := range []string{"berth", "io.containerd.berth.v2"} {
 		child := fmt.Sprintf("child%d", i)
-		d.Call("run", "-d", "--name", child, "--runtime", runtime, image, "sleep", "1000").OK(t)
+		d.Call("run", "-d", "--name", child, "--memory", "64m", "--runtime", runtime, image, "sleep", "1000").OK(t)
 		isChildOf(t, d, child, shim)
 		d.knows("/run/containerd/berth/moby", child)
+		if d.systemd {
+			isUnit(t, inspect(t, d, child, "{{.State.Pid}}"), d.slice()+"/docker-"+inspect(t, d, child, "{{.Id}}")+".scope", "67108864")
+		}
 		d.Call("rm", "-f", child).OK(t)
 	}
 	d.must(os.MkdirAll("/etc/berth", 0o755))

@@ -2,6 +2,7 @@ package dropin
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,9 @@ type Machine struct {
 	// Bin is put in front of PATH.
 	Bin    string
 	mounts []string
-	before []string // cgroups that podman's containers have, of whomever
+	// systemd says that it runs here.
+	systemd bool
+	before  []string // cgroups that podman's containers have, of whomever
 }
 
 // NewMachine makes the folders, puts them in place until the end of the test, and
@@ -49,7 +52,7 @@ func NewMachine(b *harness.Box) *Machine {
 		m.must(os.MkdirAll(work, 0o755))
 		m.mount("overlay", dir, "overlay", "lowerdir="+dir+",upperdir="+upper+",workdir="+work)
 	}
-	m.mount("tmpfs", "/run", "tmpfs", "mode=755")
+	m.mountRun()
 	m.mount("tmpfs", "/dev/shm", "tmpfs", "mode=1777") // for podman's locks
 	// Nor can the storage of a client have its layers on an overlay.
 	for _, dir := range []string{"/var/lib/docker", "/var/lib/containers"} {
@@ -65,6 +68,29 @@ func NewMachine(b *harness.Box) *Machine {
 	}
 	return m
 }
+
+// mountRun leaves of /run only that by which systemd is reached, where it runs.
+func (m *Machine) mountRun() {
+	m.b.T.Helper()
+	_, err := os.Stat("/run/systemd/system") // sd_booted(3)
+	m.systemd = err == nil
+	kept := map[string]*os.File{}
+	if m.systemd {
+		for _, dir := range []string{"/run/systemd", "/run/dbus"} {
+			f, err := os.Open(dir)
+			m.must(err)
+			defer f.Close()
+			kept[dir] = f
+		}
+	}
+	m.mount("tmpfs", "/run", "tmpfs", "mode=755")
+	for dir, f := range kept {
+		m.mountAs(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), dir, "", unix.MS_BIND, "")
+	}
+}
+
+// slice is that of the test's containers. A dash would be a slice within another.
+func (m *Machine) slice() string { return strings.ReplaceAll(m.b.Tag, "-", "_") + ".slice" }
 
 func (m *Machine) mount(source, target, kind, options string) {
 	m.b.T.Helper()
@@ -119,10 +145,16 @@ func (m *Machine) Install() {
 	m.must(os.WriteFile("/usr/local/bin/berth", program, 0o755))
 }
 
-// InstallShim puts the shim there under a name, and gives its path.
+// InstallShim puts the shim there under a name, the one beside BERTH_BIN if that is set, and gives its path.
 func (m *Machine) InstallShim(name string) string {
 	m.b.T.Helper()
 	path := "/usr/local/bin/" + name
+	if engine := os.Getenv("BERTH_BIN"); engine != "" {
+		program, err := os.ReadFile(filepath.Join(filepath.Dir(engine), "containerd-shim-berth-v2"))
+		m.must(err)
+		m.must(os.WriteFile(path, program, 0o755))
+		return path
+	}
 	m.must(harness.Build("cmd/containerd-shim-berth-v2", path))
 	return path
 }
