@@ -36,7 +36,8 @@ func (g *Group) apply(writes []ledger.Write, past *past) ([]Difference, error) {
 	queue := make([]ledger.Write, len(writes))
 	copy(queue, writes)
 	deferred := 0
-	var first error // of the writes that are put off
+	var first error        // of the writes that are put off
+	var taken ledger.Write // the last that the kernel took
 	for len(queue) > 0 {
 		w := queue[0]
 		n, err := g.nodeOf(w)
@@ -44,6 +45,15 @@ func (g *Group) apply(writes []ledger.Write, past *past) ([]Difference, error) {
 			return differences, err
 		}
 		got, err := g.applyOne(n, w, past)
+		if err == unix.EOPNOTSUPP && sameWeight(w, taken) {
+			queue = queue[1:]
+			continue
+		}
+		if err == unix.EOPNOTSUPP && len(queue) > 1 && sameWeight(w, queue[1]) {
+			queue = queue[1:]
+			queue[0].Optional = false // now that nobody else has it
+			continue
+		}
 		if err != nil {
 			// The kernel refuses a step that crosses its partner: take the
 			// partners first, each of them at most once.
@@ -66,9 +76,20 @@ func (g *Group) apply(writes []ledger.Write, past *past) ([]Difference, error) {
 				})
 			}
 		}
+		taken = w
 		queue = queue[1:]
 	}
 	return differences, nil
+}
+
+// sameWeight says whether two writes are one disk's weight for the two that divide disks by weights, iocost and BFQ. A
+// disk has the one, the other, or none, and takes only the weight of what it has (EOPNOTSUPP of blkg_conf_prep).
+func sameWeight(a, b ledger.Write) bool {
+	return a.Pointer == b.Pointer && a.File != b.File && isDiskWeight(a) && isDiskWeight(b)
+}
+
+func isDiskWeight(w ledger.Write) bool {
+	return w.V2 && (w.File == "io.weight" || w.File == "io.bfq.weight") && !strings.HasPrefix(w.Value, "default ")
 }
 
 // nodeOf finds where a write goes.
@@ -188,6 +209,8 @@ func (g *Group) explainWrite(n *node, w ledger.Write, err error) error {
 	switch {
 	case err == unix.ENOENT && w.V2 && !n.Has(w.Controller) && w.Controller != "cgroup":
 		return g.withPointer(g.missing(n, w.Controller), w.Pointer)
+	case (err == unix.EOPNOTSUPP || err == unix.ENOENT) && isDiskWeight(w):
+		e.Hint = "the disk is not divided by weights: choose bfq in its queue/scheduler below /sys/block, or enable iocost for it in io.cost.qos of the root cgroup"
 	case err == unix.ENOENT:
 		e.Hint = "this kernel has no such file"
 	case err == unix.EOPNOTSUPP:
