@@ -31,10 +31,9 @@ func (r *Runtime) CollectGarbage(dry bool, tell func(*Leftover)) error {
 	if err != nil {
 		return err
 	}
-	if len(ids) == 0 && unix.Access(r.Root+"/"+parentsFile, unix.F_OK) != nil {
-		return nil
-	}
-	if err := r.checkRoot(); err != nil {
+	if err := r.checkRoot(); errors.Is(err, fs.ErrNotExist) {
+		return nil // nobody has made a container
+	} else if err != nil {
 		return err
 	}
 	var failed error

@@ -18,6 +18,7 @@ const parentsFile = "cgroups:parents"
 
 // leaveParents is for parents of a removed cgroup that others live in: whoever is deleted after them removes them. They are
 // tried again behind the note, since these others may have gone meanwhile without seeing it.
+// A kill before the note loses none: the container's record names them too, and goes after it.
 func (r *Runtime) leaveParents(dirs []string) error {
 	text := ""
 	for _, dir := range dirs {
