@@ -18,15 +18,7 @@ func TestDocker(t *testing.T) {
 	d.Configure(`{"runtimes": {"berth": {"path": "/usr/local/bin/berth"}}, "default-runtime": "berth"}`)
 	d.Call("import", d.Image(), image).OK(t)
 
-	statuses(t, d)
-	confinement(t, d, b.WriteFile("seccomp.json", noMkdir, 0o644))
-	life(t, b, d, true)
-	together(t, d)
-	build(t, b, d)
-	dockerLimits(t, d)
-	dockerHealth(t, d)
-	dockerRestarts(t, d)
-	dockerDevices(t, d)
+	dockerWhole(t, b, d)
 }
 
 // Docker with the shim too. 20.10 can't be told of one, but takes the first of the name that it knows.
@@ -78,6 +70,12 @@ func TestDockerByRuntimeType(t *testing.T) {
 	d.knows("/run/shim/moby", "child")
 	d.Call("rm", "-f", "child").OK(t)
 
+	dockerWhole(t, b, d)
+}
+
+// dockerWhole does all that the engine is tried with under Docker.
+func dockerWhole(t *testing.T, b *harness.Box, d *Docker) {
+	t.Helper()
 	statuses(t, d)
 	confinement(t, d, b.WriteFile("seccomp.json", noMkdir, 0o644))
 	life(t, b, d, true)
