@@ -10,18 +10,29 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build all programs into bin/
-	scripts/build $(BIN) -trimpath
+	build/scripts/build $(BIN) -trimpath
 
 .PHONY: run
 run: build ## run a command in a container, made from nothing but this machine
-	@scripts/first-run
+	@build/scripts/first-run
 
 .PHONY: test
-test: ## install what the tests need (saying so) and run them all (TESTS="-short ./plan" for some)
-	@scripts/install-for tests
-	@scripts/fetch-criu
+test: ## install what the tests need (saying so) and run them all (TESTS="-short ./engine/plan" for some)
+	@build/scripts/install-for tests
+	@build/scripts/fetch-criu
 	@test/containerd2/build > /dev/null || echo "containerd 2 can't be built here; what needs it is skipped"
-	scripts/test $$TESTS
+	@test/differential/peers
+	build/scripts/test $$TESTS
+
+.PHONY: race
+race: ## run the tests of all packages that start goroutines under the race detector
+	build/scripts/race
+
+.PHONY: differential
+differential: ## compare all that can be seen of containers, and all commands, with today's runc and crun, here and in a guest (an hour)
+	@build/scripts/install-for tests
+	@test/differential/peers
+	test/differential/whole
 
 .PHONY: test-vm
 test-vm: ## run what needs systemd or cgroup v2 in a guest with both, as root and as an ordinary user
@@ -42,12 +53,12 @@ test-fresh: ## follow the README and the tutorial in a fresh Debian that has not
 
 .PHONY: test-containerd
 test-containerd: ## run the shim's tests under other releases of containerd, built from their source (VERSIONS="v1.7.35 v2.3.7")
-	@scripts/install-for tests
+	@build/scripts/install-for tests
 	test/containerd2/matrix $(VERSIONS)
 
 .PHONY: test-dropin
 test-dropin: ## run Docker, Podman (as root and as an ordinary user) and CRI-O on top of the engine
-	@scripts/install-for tests
+	@build/scripts/install-for tests
 	@test/crio/build > /dev/null || echo "CRI-O can't be built here; what needs it is skipped"
 	@test/dropin/fetch-docker > /dev/null || echo "a later Docker can't be fetched here; what needs it is skipped"
 	BERTH_DROPIN=1 go test -count=1 -v -timeout 60m ./test/dropin
@@ -55,58 +66,69 @@ test-dropin: ## run Docker, Podman (as root and as an ordinary user) and CRI-O o
 
 .PHONY: soak
 soak: ## the long versions: of the shim's tests 200 containers at once, 2,000 rounds, 300 kills; 10,000 rounds of the engine
-	@scripts/install-for tests
+	@build/scripts/install-for tests
 	test/containerd2/build
-	BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestManyAtOnce|TestNoGrowth|TestShimIsKilled' ./shim/integration
+	BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestManyAtOnce|TestNoGrowth|TestShimIsKilled' ./shim/test/integration
 	BERTH_ROUNDS=$${ROUNDS:-10000} go test -count=1 -v -timeout 5h -run '^TestSoak$$' ./test/reliability
 
 .PHONY: demo-node
 demo-node: ## show berth-node in a guest: a node before, during and after
-	scripts/demo-node
+	build/scripts/demo-node
 
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, govulncheck
-	scripts/lint
+	build/scripts/lint
 
 .PHONY: docs
 docs: build ## make the generated pages anew
-	scripts/docs
+	build/scripts/docs
+
+.PHONY: mutate
+mutate: ## damage the code, place by place, and see the tests of the conformance page fail (ROWS="pids resctrl" for some)
+	@build/scripts/install-for tests
+	go run ./test/conformance/mutate $(ROWS)
 
 .PHONY: stress
 stress: ## start 500 containers at once, use and remove them, and print the numbers (STRESS=N for others)
-	@scripts/install-for tests
-	BERTH_STRESS=$${STRESS:-500} scripts/with-progress stress go test ./test/reliability -run '^TestStress$$' -count=1 -v -timeout 60m
+	@build/scripts/install-for tests
+	BERTH_STRESS=$${STRESS:-500} build/scripts/with-progress stress go test ./test/reliability -run '^TestStress$$' -count=1 -v -timeout 60m
 
 .PHONY: reliability
 reliability: ## run the tests of faults, attacks and load, and make docs/reliability.md of what they report
-	@scripts/install-for tests
-	@scripts/fetch-criu
-	scripts/reliability
+	@build/scripts/install-for tests
+	@build/scripts/fetch-criu
+	build/scripts/reliability
+
+.PHONY: attacks
+attacks: ## try to get out of containers: every attack on record, and all acts of hostile neighbours at all steps (SEED=N)
+	@build/scripts/install-for tests
+	BERTH_BUDGET=$${BUDGET:-14m} BERTH_SEED=$$SEED build/scripts/with-progress attacks go test -p 1 ./test/attacks/... -count=1 -v -timeout 60m
+	go test ./shim/test/server -run '^TestHostileClient' -count=1 -v
 
 .PHONY: sbom
 sbom: build ## write the software bill of materials of all programs to dist/
-	scripts/sbom dist
+	build/scripts/sbom dist
 
 .PHONY: reproducible
 reproducible: ## build all programs and packages twice, in different folders, and compare them
-	scripts/check-reproducible
+	build/scripts/check-reproducible
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (default 10m)
-	scripts/fuzz $${FUZZTIME:-10m}
+	build/scripts/fuzz $${FUZZTIME:-10m}
 
 .PHONY: bench
 bench: build ## measure beside runc, crun and containerd (BENCH_ROUNDS=30, BENCH_ROWS=run,commands,…)
-	@scripts/install-for bench
-	scripts/with-progress bench scripts/bench
+	@build/scripts/install-for bench
+	build/scripts/with-progress bench build/scripts/bench
 
 .PHONY: bench-check
 bench-check: ## fail where a run takes more system calls, or the pure parts more allocations, than bench/limits.txt allows
-	go test -count=1 -v ./bench
+	go test -count=1 -v ./test/bench
 
 .PHONY: dist
 dist: ## make archives, .deb and .rpm, SBOMs and checksums in dist/, the same for the same commit
-	scripts/dist
+	build/scripts/dist
 
 .PHONY: clean
 clean: ## remove what was built

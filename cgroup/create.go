@@ -19,6 +19,15 @@ func (h *Host) Create(path string, opts ...Option) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.intent != nil {
+		dirs, err := g.toMake()
+		if err != nil {
+			return nil, err
+		}
+		if err := o.intent(dirs); err != nil {
+			return nil, err
+		}
+	}
 	var denied error
 	kept := g.nodes[:0]
 	for i := range g.nodes {
@@ -28,7 +37,7 @@ func (h *Host) Create(path string, opts ...Option) (*Group, error) {
 			continue
 		}
 		if err != nil {
-			g.undo()
+			g.Undo()
 			return nil, err
 		}
 		kept = append(kept, g.nodes[i])
@@ -38,6 +47,26 @@ func (h *Host) Create(path string, opts ...Option) (*Group, error) {
 		return nil, denied
 	}
 	return g, nil
+}
+
+// toMake lists the directories that are not there, in the order of Made.
+func (g *Group) toMake() (dirs []string, err error) {
+	var st unix.Stat_t
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		for path := n.path; path != "/"; path = parentOf(path) {
+			dir := n.dir + path
+			err := unix.Lstat(dir, &st)
+			if err == nil || err == unix.ENOTDIR {
+				break
+			}
+			if err != unix.ENOENT {
+				return nil, &Error{Op: "look for", Path: dir, Err: err}
+			}
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
 }
 
 // makeNode makes the directory in one hierarchy and fits it for processes.
@@ -51,8 +80,11 @@ func (g *Group) makeNode(n *node, o *options) error {
 			removeEmpty(dir)
 		}
 		e := &Error{Op: "create", Path: n.full(""), Err: err}
-		if err == unix.EAGAIN {
+		switch err {
+		case unix.EAGAIN:
 			e.Hint = "cgroup.max.depth or cgroup.max.descendants of a parent forbids it"
+		case unix.ENOTDIR:
+			e.Hint = "a part of the name is that of a file which the kernel has in each cgroup; choose another"
 		}
 		return e
 	}
@@ -84,7 +116,18 @@ func makePath(n *node, path string, made *[]string) (err error) {
 			}
 			return nil
 		case unix.EEXIST:
-			return nil
+			// The kernel's own files are in the way of cgroups by their names (tasks, cgroup.procs).
+			var st unix.Stat_t
+			if err = unix.Lstat(dir, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+				return unix.ENOTDIR
+			}
+			if err == nil {
+				return nil
+			}
+			if err != unix.ENOENT { // removed since
+				return err
+			}
+			continue
 		case unix.EINTR:
 			continue
 		case unix.ENOENT:
@@ -101,8 +144,9 @@ func makePath(n *node, path string, made *[]string) (err error) {
 	return err
 }
 
-// undo removes what a failed Create made, as far as that goes.
-func (g *Group) undo() {
+// Undo removes what Create made, parents too, as far as it is empty: for who finds out
+// that the group is not to be used. What was there before stays.
+func (g *Group) Undo() {
 	for i := range g.nodes {
 		removeMade(&g.nodes[i])
 	}

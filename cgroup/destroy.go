@@ -10,7 +10,7 @@ import (
 )
 
 // Destroy removes the group's directories, with all groups below them, where
-// they are ours (or forced), and then the parents that Create made for them,
+// they are ours (or forced, and not adopted), and then the parents that Create made for them,
 // as far as those are empty. That they are gone already is no error.
 //
 // Processes that are ending are waited for, up to the host's Timeout; then
@@ -55,7 +55,7 @@ func (g *Group) destroy(kill bool) error {
 	// Version 2 first: it can be waited for, and a process leaves all
 	// hierarchies at once.
 	for _, n := range g.byPreference() {
-		if n.made == 0 && !g.force || n.path == "/" {
+		if n.made == 0 && (!g.force || g.adopt) || n.path == "/" {
 			continue
 		}
 		switch err := removeEmpty(n.full("")); err {
@@ -128,26 +128,15 @@ func (g *Group) removeBusy(n *node, until time.Time) error {
 // removeBelow removes the groups below a directory, deepest first, as far as
 // they are free of processes.
 func removeBelow(dir int) error {
-	names, err := children(dir, ".")
-	if err != nil {
-		return err
-	}
 	var failed error
-	for _, name := range names {
-		err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
-		if err == unix.EBUSY || err == unix.ENOTEMPTY {
-			var fd int
-			if fd, err = openAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-				err = removeBelow(fd)
-				unix.Close(fd)
-			}
-			if err == nil {
-				err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
-			}
-		}
-		if err != nil && err != unix.ENOENT && failed == nil {
+	err := walkTree(dir, func(int) error { return nil }, func(parent int, name string) error {
+		if err := unix.Unlinkat(parent, name, unix.AT_REMOVEDIR); err != nil && err != unix.ENOENT && failed == nil {
 			failed = err
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return failed
 }

@@ -7,7 +7,7 @@
 //	group, err := host.Create("/demo")
 //	defer group.Purge()
 //	report, err := group.Set(&resources) // the OCI runtime spec's linux.resources
-//	err = group.Join(pid)
+//	err = group.Start(exec.Command("make")) // or Join(pid), for what runs already
 //	stats, err := group.Stats()
 //	err = group.Freeze()
 //

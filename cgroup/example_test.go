@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -34,10 +33,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	command := exec.Command("sleep", "1000")
-	if err := command.Start(); err != nil {
-		log.Fatal(err)
-	}
-	if err := group.Join(command.Process.Pid); err != nil {
+	if err := group.Start(command); err != nil { // nothing that it forks can be outside
 		log.Fatal(err)
 	}
 	stats, err := group.Stats(cgroup.Pids)
@@ -51,32 +47,6 @@ func Example() {
 	}
 	command.Wait()
 	// Output: at most 20 processes
-}
-
-// A process that is born in its group, without the pause that moving it costs.
-func ExampleGroup_CloneFD() {
-	host, err := cgroup.Detect()
-	if err != nil {
-		log.Fatal(err)
-	}
-	group, err := host.Create("/berth-test-"+strconv.Itoa(os.Getpid())+"-clone", cgroup.Only("unified"))
-	if err != nil {
-		fmt.Println("true ran in it") // no version 2, or not root
-		return
-	}
-	defer group.Destroy()
-
-	fd, err := group.CloneFD()
-	if err != nil {
-		log.Fatal(err)
-	}
-	command := exec.Command("true")
-	command.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd}
-	if err := command.Run(); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("true ran in it")
-	// Output: true ran in it
 }
 
 // What happens to many groups, from one place.

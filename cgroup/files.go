@@ -71,7 +71,7 @@ func (g *Group) Children() ([]string, error) {
 		dir, err := g.open(n)
 		var more []string
 		if err == nil {
-			more, err = children(dir, ".")
+			more, err = children(dir)
 		}
 		if err == nil {
 			there = true

@@ -62,6 +62,25 @@ func (g *Group) Thaw() error {
 	return nil
 }
 
+// ThawTree is Thaw for what is below the group as well, as far as version 1's freezer
+// holds it: whoever is in a group that is frozen by it can't even be killed, and who may
+// write to a group can freeze one below it.
+func (g *Group) ThawTree() error {
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		if n.Version == 2 || !n.Has("freezer") || n.path == "/" {
+			continue
+		}
+		if err := g.mayChange("thaw", n); err != nil {
+			return err
+		}
+		if err := g.thawTree(n); err != nil && !gone(err) {
+			return &Error{Op: "thaw", Path: n.full(""), Err: err}
+		}
+	}
+	return nil
+}
+
 // Frozen reports whether the group stands still, by itself or by a parent.
 func (g *Group) Frozen() (bool, error) {
 	n, err := g.frozenNode()
@@ -259,5 +278,5 @@ func (g *Group) thawTree(n *node) error {
 	if err := thaw(dir); err != nil {
 		return err
 	}
-	return walk(dir, ".", thaw)
+	return walk(dir, thaw)
 }

@@ -2,7 +2,6 @@ package cgroup
 
 import (
 	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ type Group struct {
 	path        string
 	nodes       []node
 	force       bool
+	adopt       bool
 	keepParents bool
 	intoFrozen  bool
 	supervisor  string
@@ -49,7 +49,7 @@ func (h *Host) newGroup(path string, o options) (*Group, error) {
 		}
 	}
 	g := &Group{
-		host: h, path: clean, force: o.force, keepParents: o.keepParents, intoFrozen: o.intoFrozen, supervisor: o.supervisor,
+		host: h, path: clean, force: o.force, adopt: o.adopt, keepParents: o.keepParents, intoFrozen: o.intoFrozen, supervisor: o.supervisor,
 	}
 	g.nodes = make([]node, 0, len(h.hierarchies))
 	for i := range h.hierarchies {
@@ -155,7 +155,7 @@ func (g *Group) dropAbsent(trust bool) error {
 		return nil
 	}
 	if failed == nil {
-		failed = &Error{Op: "open the cgroup", Path: g.path, Err: fs.ErrNotExist}
+		failed = &Error{Op: "open the cgroup", Path: g.path, Err: unix.ENOENT}
 	}
 	return failed
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-runtime/berth/internal/mountinfo"
+	"github.com/berth-runtime/berth/internal/proc/mountinfo"
 )
 
 // Hierarchy is one tree of cgroups: the version 2 one, or a version 1 one with
@@ -40,6 +40,19 @@ func (h *Hierarchy) String() string {
 // Has reports whether the controller lives in this hierarchy.
 func (h *Hierarchy) Has(controller string) bool {
 	return slices.Contains(h.Controllers, controller)
+}
+
+// holds reports whether this is the hierarchy that /proc/PID/cgroup names by its controllers, or by "name=" and its name.
+func (h *Hierarchy) holds(names string) bool {
+	if names == "" {
+		return h.Version == 2
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		if named, ok := strings.CutPrefix(name, "name="); ok && h.Name != named || !ok && !h.Has(name) {
+			return false
+		}
+	}
+	return h.Version == 1
 }
 
 // file gives a controller's file the name that it has here.

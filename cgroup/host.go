@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
-	"github.com/berth-runtime/berth/internal/mountinfo"
+	"github.com/berth-runtime/berth/internal/proc/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
@@ -61,13 +61,11 @@ var tableSize = 16 << 10
 // proc/self/mountinfo: a copy of another machine's, or one made for a test.
 func DetectIn(dir string) (*Host, error) {
 	h := &Host{Timeout: 10 * time.Second, root: strings.TrimSuffix(dir, "/")}
-	path := h.root + "/proc/self/mountinfo"
-	text, err := readWhole(unix.AT_FDCWD, path, make([]byte, tableSize))
-	if err != nil {
-		return nil, &Error{Op: "read", Path: path, Err: err}
+	if h.root != "" || !h.findInPlace() {
+		if err := h.findInTable(); err != nil {
+			return nil, err
+		}
 	}
-	// Linux calls a cpuset file system mounted on its own so.
-	h.adopt(mountinfo.Parse(string(text), "cgroup2", "cgroup", "cpuset"))
 	for i := range h.hierarchies {
 		u := &h.hierarchies[i]
 		if u.Version != 2 {
@@ -81,6 +79,48 @@ func DetectIn(dir string) (*Host, error) {
 		u.Controllers = strings.Fields(string(text))
 	}
 	return h, nil
+}
+
+// findInTable looks for the hierarchies wherever they are mounted.
+func (h *Host) findInTable() error {
+	path := h.root + "/proc/self/mountinfo"
+	text, err := readWhole(unix.AT_FDCWD, path, make([]byte, tableSize))
+	if err != nil {
+		return &Error{Op: "read", Path: path, Err: err}
+	}
+	h.adopt(mountinfo.Parse(string(text), fileSystems...))
+	return nil
+}
+
+// Linux calls a cpuset file system mounted on its own so.
+var fileSystems = []string{"cgroup2", "cgroup", "cpuset"}
+
+// findInPlace looks for the hierarchies where they are on nearly all machines, without the table of all mounts, which is as long as
+// there are containers. It reports whether that is all there is to find: each hierarchy of the kernel's is there,
+// whole and writable, so that no other mount of it could be preferred.
+func (h *Host) findInPlace() bool {
+	mounts, err := mountinfo.Below("/sys/fs/cgroup", fileSystems...)
+	if err != nil {
+		return false
+	}
+	h.adopt(mounts)
+	for i := range h.hierarchies {
+		if h.hierarchies[i].ReadOnly || h.hierarchies[i].Root != "/" {
+			return false
+		}
+	}
+	text, err := readWhole(unix.AT_FDCWD, "/proc/self/cgroup", make([]byte, 1024))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		_, line, _ = strings.Cut(line, ":")
+		names, _, _ := strings.Cut(line, ":")
+		if !slices.ContainsFunc(h.hierarchies, func(f Hierarchy) bool { return f.holds(names) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // adopt keeps the best visible mount of each hierarchy.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-runtime/berth/internal/mountinfo"
+	"github.com/berth-runtime/berth/internal/proc/mountinfo"
 )
 
 // Layouts, as the mount tables of real machines show them.

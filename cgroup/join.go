@@ -13,7 +13,7 @@ import (
 // Join moves a process, with all its threads, into the group; pid 0 is this
 // process. Where one hierarchy refuses it, it is moved back in the others. The
 // kernel waits for an RCU grace period there, up to 20 ms: to start a process in a
-// group, use CloneFD and JoinFiles.
+// group, use Start.
 func (g *Group) Join(pid int) error { return Join(pid, g) }
 
 // Join moves a process into several groups of one host, as the method does into

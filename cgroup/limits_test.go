@@ -37,7 +37,7 @@ func run(t testing.TB, g *Group, role string) (string, *os.ProcessState) {
 	cmd := roleCommand(role)
 	var out strings.Builder
 	cmd.Stdout = &out
-	if err := startIn(g, cmd); err != nil {
+	if err := g.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	cmd.Wait()
@@ -114,7 +114,7 @@ func TestLowerMemoryReclaimsFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := startIn(g, cmd); err != nil {
+	if err := g.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -505,7 +505,7 @@ func TestThrottleOfDirectIO(t *testing.T) {
 	}
 	cmd := roleCommand("read:" + path)
 	begin := time.Now()
-	if err := startIn(g, cmd); err != nil {
+	if err := g.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {

@@ -7,6 +7,7 @@ type Option func(*options)
 
 type options struct {
 	force       bool
+	adopt       bool
 	owned       bool
 	keepParents bool
 	permitted   bool
@@ -15,11 +16,24 @@ type options struct {
 	only        []string
 	enable      []string
 	record      []string
+	intent      func(directories []string) error
 }
 
 // Force lets the group be written to and removed although it belongs to
 // somebody else. It is for people who name that group and mean it.
 func Force() Option { return func(o *options) { o.force = true } }
+
+// Adopt lets the group be written to although it belongs to somebody else, and
+// its processes be signalled, as Force does. What it was not made of by the
+// caller is never removed.
+func Adopt() Option { return func(o *options) { o.force, o.adopt = true, true } }
+
+// Intent lets Create say which directories it is about to make, before it makes
+// the first: whoever puts them on record knows after a crash what there was
+// before. An error ends Create.
+func Intent(record func(directories []string) error) Option {
+	return func(o *options) { o.intent = record }
+}
 
 // Owned says that the caller knows, from a record of its own, that it made
 // every directory of the group, or had systemd make them for it.

@@ -82,7 +82,7 @@ func (g *Group) procsOf(n *node, deep bool) ([]int, error) {
 		pids, err = pidsIn(dir, "cgroup.threads", nil)
 	}
 	if err == nil && deep {
-		err = walk(dir, ".", func(dir int) error {
+		err = walk(dir, func(dir int) error {
 			var err error
 			pids, err = pidsIn(dir, "cgroup.procs", pids)
 			if err == unix.EOPNOTSUPP {
@@ -95,57 +95,6 @@ func (g *Group) procsOf(n *node, deep bool) ([]int, error) {
 		return nil, &Error{Op: "read", Path: n.full("cgroup.procs"), Err: err}
 	}
 	return pids, nil
-}
-
-// walk calls visit for the groups below a directory, children before their parents.
-func walk(dirfd int, name string, visit func(dir int) error) error {
-	names, err := children(dirfd, name)
-	if err != nil {
-		return err
-	}
-	for _, child := range names {
-		fd, err := openAt(dirfd, child, unix.O_RDONLY|unix.O_DIRECTORY)
-		if err == nil {
-			if err = walk(fd, ".", visit); err == nil {
-				err = visit(fd)
-			}
-			unix.Close(fd)
-		}
-		if err != nil && !gone(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// children lists the child groups of a directory.
-func children(dirfd int, name string) ([]string, error) {
-	var st unix.Stat_t
-	// A cgroup's link count is 2 and one for each child, which spares the
-	// usual group, a leaf, the reading of its names.
-	if err := unix.Fstatat(dirfd, name, &st, 0); err != nil {
-		return nil, err
-	}
-	if st.Nlink == 2 {
-		return nil, nil
-	}
-	fd, err := openAt(dirfd, name, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return nil, err
-	}
-	dir := os.NewFile(uintptr(fd), name)
-	defer dir.Close()
-	entries, err := dir.ReadDir(-1)
-	if err != nil {
-		return nil, errno(err)
-	}
-	var names []string
-	for _, entry := range entries {
-		if entry.IsDir() {
-			names = append(names, entry.Name())
-		}
-	}
-	return names, nil
 }
 
 // pidsIn appends the numbers of a cgroup.procs, tasks or cgroup.threads file.

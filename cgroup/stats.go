@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/ptr"
 )
 
 // NoLimit is the limit of what is not limited.
@@ -134,7 +136,7 @@ func (r *statsReader) number(n *node, file string) *uint64 {
 func parseAmount(text []byte) *uint64 {
 	text = bytes.TrimSpace(text)
 	if string(text) == "max" || string(text) == "-1" {
-		return new(uint64(NoLimit))
+		return ptr.To(uint64(NoLimit))
 	}
 	value, ok := parseUint(text)
 	if !ok {

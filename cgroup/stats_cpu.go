@@ -2,6 +2,8 @@ package cgroup
 
 import (
 	"bytes"
+
+	"github.com/berth-runtime/berth/internal/ptr"
 )
 
 // CPUStats is processor time, in nanoseconds.
@@ -41,6 +43,18 @@ func readCPU(r *statsReader, s *Stats, _ Part) {
 			c.PerCPUUser, c.PerCPUSystem = parseUsageAll(text)
 			c.User, c.System = sum(c.PerCPUUser), sum(c.PerCPUSystem)
 		}
+		// What usage_all calls user or system is what each tick found; these are the whole time, divided by that.
+		if text, ok := r.text(acct, "cpuacct.stat"); ok {
+			const tick = 1e9 / 100 // USER_HZ, on every machine that Go runs on
+			for key, value := range flatKeyed(text) {
+				switch key {
+				case "user":
+					c.User = ptr.To(value * tick)
+				case "system":
+					c.System = ptr.To(value * tick)
+				}
+			}
+		}
 	}
 	// Version 2 counts time without a controller; the quota's figures are
 	// where the controller is.
@@ -56,9 +70,9 @@ func readCPU(r *statsReader, s *Stats, _ Part) {
 		for key, value := range flatKeyed(text) {
 			switch key {
 			case "throttled_usec":
-				c.ThrottledHere = new(value * 1000)
+				c.ThrottledHere = ptr.To(value * 1000)
 			case "throttled_time":
-				c.ThrottledHere = new(value)
+				c.ThrottledHere = ptr.To(value)
 			}
 		}
 	}
@@ -76,34 +90,34 @@ func (c *CPUStats) fill(text []byte, timed bool) {
 		switch key {
 		case "usage_usec":
 			if !timed {
-				c.Usage = new(value * 1000)
+				c.Usage = ptr.To(value * 1000)
 			}
 		case "user_usec":
 			if !timed {
-				c.User = new(value * 1000)
+				c.User = ptr.To(value * 1000)
 			}
 		case "system_usec":
 			if !timed {
-				c.System = new(value * 1000)
+				c.System = ptr.To(value * 1000)
 			}
 		case "nice_usec":
-			c.Nice = new(value * 1000)
+			c.Nice = ptr.To(value * 1000)
 		case "core_sched.force_idle_usec":
-			c.ForceIdle = new(value * 1000)
+			c.ForceIdle = ptr.To(value * 1000)
 		case "nr_periods":
-			c.Periods = new(value)
+			c.Periods = ptr.To(value)
 		case "nr_throttled":
-			c.ThrottledPeriods = new(value)
+			c.ThrottledPeriods = ptr.To(value)
 		case "throttled_usec":
-			c.Throttled = new(value * 1000)
+			c.Throttled = ptr.To(value * 1000)
 		case "throttled_time":
-			c.Throttled = new(value)
+			c.Throttled = ptr.To(value)
 		case "nr_bursts":
-			c.Bursts = new(value)
+			c.Bursts = ptr.To(value)
 		case "burst_usec":
-			c.Burst = new(value * 1000)
+			c.Burst = ptr.To(value * 1000)
 		case "burst_time":
-			c.Burst = new(value)
+			c.Burst = ptr.To(value)
 		}
 	}
 }

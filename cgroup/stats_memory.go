@@ -3,6 +3,8 @@ package cgroup
 import (
 	"bytes"
 	"maps"
+
+	"github.com/berth-runtime/berth/internal/ptr"
 )
 
 // MemoryStats is memory, in bytes.
@@ -59,7 +61,7 @@ func (m *MemoryStats) WorkingSet() *uint64 {
 	if !ok || m.Usage == nil {
 		return nil
 	}
-	return new(*m.Usage - min(inactive, *m.Usage))
+	return ptr.To(*m.Usage - min(inactive, *m.Usage))
 }
 
 func readMemory(r *statsReader, s *Stats, want Part) {
@@ -114,11 +116,11 @@ func readMemoryV2(r *statsReader, n *node, m *MemoryStats) {
 		for key, value := range flatKeyed(text) {
 			switch key {
 			case "high":
-				m.SwapEvents.High = new(value)
+				m.SwapEvents.High = ptr.To(value)
 			case "max":
-				m.SwapEvents.Max = new(value)
+				m.SwapEvents.Max = ptr.To(value)
 			case "fail":
-				m.SwapEvents.Fail = new(value)
+				m.SwapEvents.Fail = ptr.To(value)
 			}
 		}
 	}
@@ -139,11 +141,11 @@ func readMemoryV1(r *statsReader, n *node, m *MemoryStats) {
 		for key, value := range flatKeyed(text) {
 			switch key {
 			case "oom_kill_disable":
-				m.OOMKillDisabled = new(value != 0)
+				m.OOMKillDisabled = ptr.To(value != 0)
 			case "under_oom":
-				m.UnderOOM = new(value != 0)
+				m.UnderOOM = ptr.To(value != 0)
 			case "oom_kill":
-				m.Events = &MemoryEvents{OOMKill: new(value)}
+				m.Events = &MemoryEvents{OOMKill: ptr.To(value)}
 			}
 		}
 	}
@@ -166,19 +168,19 @@ func parseMemoryEvents(text []byte) *MemoryEvents {
 	for key, value := range flatKeyed(text) {
 		switch key {
 		case "low":
-			e.Low = new(value)
+			e.Low = ptr.To(value)
 		case "high":
-			e.High = new(value)
+			e.High = ptr.To(value)
 		case "max":
-			e.Max = new(value)
+			e.Max = ptr.To(value)
 		case "oom":
-			e.OOM = new(value)
+			e.OOM = ptr.To(value)
 		case "oom_kill":
-			e.OOMKill = new(value)
+			e.OOMKill = ptr.To(value)
 		case "oom_group_kill":
-			e.OOMGroupKill = new(value)
+			e.OOMGroupKill = ptr.To(value)
 		case "sock_throttled":
-			e.SockThrottled = new(value)
+			e.SockThrottled = ptr.To(value)
 		}
 	}
 	return e

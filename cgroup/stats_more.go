@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/berth-runtime/berth/internal/ptr"
 )
 
 // PidsStats is the number of tasks: processes and their threads.
@@ -35,7 +37,7 @@ func readPids(r *statsReader, s *Stats, _ Part) {
 func valueOf(text []byte, key string) *uint64 {
 	for name, value := range flatKeyed(text) {
 		if name == key {
-			return new(value)
+			return ptr.To(value)
 		}
 	}
 	return nil
@@ -180,7 +182,7 @@ func readMisc(r *statsReader, s *Stats, _ Part) {
 		for key, value := range flatKeyed(text) {
 			if name, isMax := strings.CutSuffix(key, ".max"); isMax {
 				c := s.Misc[name]
-				c.Failures = new(value)
+				c.Failures = ptr.To(value)
 				s.Misc[name] = c
 			}
 		}
@@ -233,7 +235,7 @@ func readTree(r *statsReader, s *Stats, _ Part) {
 	t.Stat = maps.Collect(flatKeyed(text))
 	if text, ok := r.text(u, "cgroup.stat.local"); ok {
 		if usec := valueOf(text, "frozen_usec"); usec != nil {
-			t.Frozen = new(*usec * 1000)
+			t.Frozen = ptr.To(*usec * 1000)
 		}
 	}
 	s.Tree = t

@@ -157,6 +157,7 @@ func TestStatsOfLegacy(t *testing.T) {
 		"sys/kernel/mm/hugepages/hugepages-64kB/":                           "",
 		"sys/fs/cgroup/cpu,cpuacct/web/cpuacct.usage_percpu":                "10 20 \n",
 		"sys/fs/cgroup/cpu,cpuacct/web/cpuacct.usage_all":                   "cpu user system\n0 6 4\n1 15 5\n",
+		"sys/fs/cgroup/cpu,cpuacct/web/cpuacct.stat":                        "user 3\nsystem 2\n",
 		"sys/fs/cgroup/cpu,cpuacct/web/cpu.stat":                            "nr_periods 4\nnr_throttled 3\nthrottled_time 2\nnr_bursts 1\nburst_time 9\n",
 		memory + "usage_in_bytes":                                           "100\n",
 		memory + "max_usage_in_bytes":                                       "200\n",
@@ -182,8 +183,8 @@ func TestStatsOfLegacy(t *testing.T) {
 		t.Fatal(err)
 	}
 	num(t, "usage", s.CPU.Usage, 30)
-	num(t, "user", s.CPU.User, 21)
-	num(t, "system", s.CPU.System, 9)
+	num(t, "user", s.CPU.User, 30_000_000)
+	num(t, "system", s.CPU.System, 20_000_000)
 	num(t, "throttled", s.CPU.Throttled, 2)
 	if len(s.CPU.PerCPUUser) != 2 || s.CPU.PerCPUUser[1] != 15 || s.CPU.PerCPU[0] != 10 {
 		t.Errorf("per CPU %v %v", s.CPU.PerCPU, s.CPU.PerCPUUser)

@@ -125,7 +125,7 @@ func need(t testing.TB, host *Host, controller string) *Hierarchy {
 func start(t testing.TB, g *Group, role string) *exec.Cmd {
 	t.Helper()
 	cmd := roleCommand(role)
-	if err := startIn(g, cmd); err != nil {
+	if err := g.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -139,23 +139,6 @@ func roleCommand(role string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleVariable+"="+role)
 	return cmd
-}
-
-func startIn(g *Group, cmd *exec.Cmd) error {
-	// It waits for its standard input before it does anything.
-	gate, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	if err := g.Join(cmd.Process.Pid); err != nil {
-		cmd.Process.Kill()
-		cmd.Wait()
-		return err
-	}
-	return gate.Close()
 }
 
 // fakeHost lays out a tree of files and detects it. A name that ends in a slash is a folder.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/internal/ptr"
 )
 
 func TestInverse(t *testing.T) {
@@ -51,22 +53,22 @@ func TestRefusedSetIsTakenBack(t *testing.T) {
 	}
 	g := makeGroup(t, host)
 	set(t, g, &specs.LinuxResources{
-		Memory: &specs.LinuxMemory{Limit: ptr(int64(64 << 20)), Swap: ptr(int64(128 << 20))},
-		CPU:    &specs.LinuxCPU{Shares: ptr(uint64(512)), Quota: ptr(int64(50000)), Period: ptr(uint64(100000)), Cpus: "0", Mems: "0"},
-		Pids:   &specs.LinuxPids{Limit: ptr(int64(50))},
+		Memory: &specs.LinuxMemory{Limit: ptr.To(int64(64 << 20)), Swap: ptr.To(int64(128 << 20))},
+		CPU:    &specs.LinuxCPU{Shares: ptr.To(uint64(512)), Quota: ptr.To(int64(50000)), Period: ptr.To(uint64(100000)), Cpus: "0", Mems: "0"},
+		Pids:   &specs.LinuxPids{Limit: ptr.To(int64(50))},
 	})
 	before := settings(t, g)
 	changes := func() *specs.LinuxResources {
 		return &specs.LinuxResources{
-			Memory: &specs.LinuxMemory{Limit: ptr(int64(256 << 20)), Swap: ptr(int64(300 << 20)), Reservation: ptr(int64(32 << 20))},
-			CPU:    &specs.LinuxCPU{Shares: ptr(uint64(2048)), Quota: ptr(int64(20000)), Period: ptr(uint64(40000))},
-			Pids:   &specs.LinuxPids{Limit: ptr(int64(7))},
+			Memory: &specs.LinuxMemory{Limit: ptr.To(int64(256 << 20)), Swap: ptr.To(int64(300 << 20)), Reservation: ptr.To(int64(32 << 20))},
+			CPU:    &specs.LinuxCPU{Shares: ptr.To(uint64(2048)), Quota: ptr.To(int64(20000)), Period: ptr.To(uint64(40000))},
+			Pids:   &specs.LinuxPids{Limit: ptr.To(int64(7))},
 		}
 	}
 	for name, spoil := range map[string]func(*testing.T, *specs.LinuxResources){
 		"a processor that is not there": func(_ *testing.T, r *specs.LinuxResources) { r.CPU.Cpus = "8190" },
 		"a node that is not there":      func(_ *testing.T, r *specs.LinuxResources) { r.CPU.Mems = "1023" },
-		"a quota below the least":       func(_ *testing.T, r *specs.LinuxResources) { r.CPU.Quota = ptr(int64(1)) },
+		"a quota below the least":       func(_ *testing.T, r *specs.LinuxResources) { r.CPU.Quota = ptr.To(int64(1)) },
 		"a device that is not there": func(t *testing.T, r *specs.LinuxResources) {
 			if host.Controller("io") == nil {
 				need(t, host, "blkio")
@@ -106,9 +108,9 @@ func TestRefusedDevicesAreTakenBack(t *testing.T) {
 		t.Skip("version 2 replaces the devices in one step")
 	}
 	parent := makeGroup(t, host)
-	null := specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: ptr(int64(1)), Minor: ptr(int64(3)), Access: "rwm"}
+	null := specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: ptr.To(int64(1)), Minor: ptr.To(int64(3)), Access: "rwm"}
 	zero, full := null, null
-	zero.Minor, full.Minor = ptr(int64(5)), ptr(int64(7))
+	zero.Minor, full.Minor = ptr.To(int64(5)), ptr.To(int64(7))
 	none := specs.LinuxDeviceCgroup{Access: "rwm"}
 	set(t, parent, &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{none, null, zero}})
 	g, err := host.Create(parent.Path()+"/child", Force())
@@ -130,8 +132,6 @@ func TestRefusedDevicesAreTakenBack(t *testing.T) {
 		t.Errorf("pids.max is %s", now)
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // settings are all files of a group that can be written to, with what they hold.
 func settings(t *testing.T, g *Group) map[string]string {

@@ -119,7 +119,11 @@ func NewWatcher() (*Watcher, error) {
 		w.file.Close()
 		return nil, err
 	}
-	w.running.Go(w.loop)
+	w.running.Add(1)
+	go func() {
+		defer w.running.Done()
+		w.loop()
+	}()
 	return w, nil
 }
 

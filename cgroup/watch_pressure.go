@@ -90,7 +90,11 @@ func (w *Watcher) startPressure() error {
 		return os.NewSyscallError("eventfd", err)
 	}
 	w.pressure = &pressureWatch{epoll: epoll, wake: wake, triggers: map[int32]Event{}}
-	w.running.Go(w.pressureLoop)
+	w.running.Add(1)
+	go func() {
+		defer w.running.Done()
+		w.pressureLoop()
+	}()
 	return nil
 }
 

@@ -59,7 +59,7 @@ func TestFold(t *testing.T) {
 }
 
 func TestFoldErrors(t *testing.T) {
-	_, err := foldJSON(t, `[{"type":"x"},{"major":-2},{"allow":true},{"minor":4294967296},{"access":"rx"}]`)
+	_, err := foldJSON(t, `[{"type":"x"},{"major":-2},{"allow":true},{"minor":4294967296},{"access":"x"}]`)
 	var all ledger.Errors
 	if !errors.As(err, &all) {
 		t.Fatalf("%v", err)

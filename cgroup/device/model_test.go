@@ -125,7 +125,7 @@ func (m *v1Model) write(l Line) {
 		return
 	}
 	if l.Allow != m.allow {
-		m.exceptions = append(m.exceptions, Rule{l.Allow, q.typ, q.major, q.minor, access})
+		m.exceptions = append(m.exceptions, Rule{l.Allow, q.typ, q.major, q.minor, access, 0})
 	}
 }
 
@@ -184,7 +184,7 @@ func randomRules(r *rand.Rand, n int) []Rule {
 	number := func() int64 { return int64(r.IntN(4)) - 1 }
 	rules := make([]Rule, n)
 	for i := range rules {
-		rules[i] = Rule{r.IntN(3) > 0, []Type{AnyType, Block, Char}[r.IntN(3)], number(), number(), Access(r.IntN(7) + 1)}
+		rules[i] = Rule{r.IntN(3) > 0, []Type{AnyType, Block, Char}[r.IntN(3)], number(), number(), Access(r.IntN(7) + 1), i}
 		if r.IntN(3) == 0 {
 			rules[i].Access = All
 		}

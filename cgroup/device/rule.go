@@ -55,6 +55,8 @@ type Rule struct {
 	Type         Type
 	Major, Minor int64
 	Access       Access
+	// Index is the rule's place in the list that was folded.
+	Index int
 }
 
 // String is the line that v1 files take: "c 1:3 rwm".
@@ -75,6 +77,7 @@ func parseRules(list []specs.LinuxDeviceCgroup) ([]Rule, error) {
 			errs = append(errs, e)
 			continue
 		}
+		r.Index = i
 		rules = append(rules, r)
 	}
 	if len(errs) > 0 {
@@ -108,18 +111,10 @@ func parseRule(d *specs.LinuxDeviceCgroup) (Rule, *ledger.FieldError) {
 	if d.Access == "" {
 		return r, nil
 	}
-	r.Access = 0
-	for _, c := range d.Access {
-		switch c {
-		case 'r':
-			r.Access |= Read
-		case 'w':
-			r.Access |= Write
-		case 'm':
-			r.Access |= Mknod
-		default:
-			return r, &ledger.FieldError{Pointer: "/access", Message: strconv.Quote(d.Access) + " is no access", Hint: "a combination of r, w and m"}
-		}
+	// Other letters, such as the "a" that clients write for all devices, say nothing: the
+	// other runtimes pass over them.
+	if r.Access = parseAccess(d.Access); r.Access == 0 {
+		return r, &ledger.FieldError{Pointer: "/access", Message: strconv.Quote(d.Access) + " is no access", Hint: "a combination of r, w and m"}
 	}
 	return r, nil
 }

@@ -246,7 +246,7 @@ func TestPidsAndOthers(t *testing.T) {
 	runTranslate(t, []translateCase{
 		{"pids", v1, Options{}, `{"pids":{"limit":42}}`, []string{"pids.max=42"}},
 		{"pids none", v1, Options{}, `{"pids":{"limit":-1}}`, []string{"pids.max=max"}},
-		{"pids zero", v2, Options{}, `{"pids":{"limit":0}}`, []string{"pids.max=1"}},
+		{"pids zero", v2, Options{}, `{"pids":{"limit":0}}`, []string{"pids.max=0"}},
 		{"hugetlb", v1, Options{}, `{"hugepageLimits":[{"pageSize":"2MB","limit":4194304}]}`,
 			[]string{"hugetlb.2MB.limit_in_bytes=4194304", "optional hugetlb.2MB.rsvd.limit_in_bytes=4194304"}},
 		{"hugetlb on v2 of a hybrid host", hugeHybrid, Options{}, `{"hugepageLimits":[{"pageSize":"2048KB","limit":0}],"memory":{"limit":5}}`,

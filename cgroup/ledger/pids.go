@@ -7,13 +7,13 @@ func (t *translation) pids(p *specs.LinuxPids) {
 	if p == nil || p.Limit == nil || !t.checkLimit(at, *p.Limit) {
 		return
 	}
-	n, note := *p.Limit, ""
-	if n == 0 {
-		// A limit of 0 would refuse the container's own first fork, and
-		// systemd takes no TasksMax of 0.
-		n, note = 1, "0 means 1"
-	}
+	note := ""
 	// pids.max is the one file that wants "max" on v1 too.
-	value, property := limit(n, true)
+	value, property := limit(*p.Limit, true)
+	if *p.Limit == 0 {
+		// To a container with its first process in it 0 and 1 are the same.
+		_, property = limit(1, true)
+		note = "systemd has no TasksMax of 0, and gets 1"
+	}
 	t.set(at, at, value, note, property)
 }

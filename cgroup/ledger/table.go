@@ -150,11 +150,11 @@ var fields = []Entry{
 			Properties: []UnitProperty{{"AllowedMemoryNodes", 244}}, Conversion: "property: bitmap, node 0 lowest bit of byte 0"},
 	},
 	{
-		Field: "/pids/limit", Meaning: "processes and threads; -1 no limit, 0 means 1",
+		Field: "/pids/limit", Meaning: "processes and threads; -1 no limit",
 		V1: Place{Controller: "pids", Files: []string{"pids.max"},
-			Properties: []UnitProperty{{"TasksMax", 227}}, Conversion: "-1 is max, 0 is 1"},
+			Properties: []UnitProperty{{"TasksMax", 227}}, Conversion: "-1 is max; TasksMax has no 0, and gets 1"},
 		V2: Place{Controller: "pids", Files: []string{"pids.max"},
-			Properties: []UnitProperty{{"TasksMax", 227}}, Conversion: "-1 is max, 0 is 1"},
+			Properties: []UnitProperty{{"TasksMax", 227}}, Conversion: "-1 is max; TasksMax has no 0, and gets 1"},
 	},
 	{
 		Field: "/blockIO/weight", Meaning: "10 to 1000; 0 leaves it as it is",

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/internal/kernel"
 )
 
 // Translate gives the writes that set res on a host with this layout, in the
@@ -163,7 +165,7 @@ func (t *translation) file(p where, pointer string) (string, bool) {
 			return f, true
 		}
 	}
-	t.fail(pointer, "this kernel has no "+strings.Join(p.Files, " and no "), "")
+	t.fail(pointer, "this kernel has no "+strings.Join(p.Files, " and no "), neededFor(p.Files...))
 	return "", false
 }
 
@@ -268,4 +270,17 @@ func decimal[T int | int64 | uint16 | uint32 | uint64](n T) string {
 		return strconv.FormatInt(int64(n), 10)
 	}
 	return strconv.FormatUint(uint64(n), 10)
+}
+
+// neededFor says which kernel has the first of the files, where that is newer than the floor.
+func neededFor(files ...string) string {
+	for _, f := range files {
+		switch f {
+		case "cpu.max.burst", "cpu.cfs_burst_us":
+			return kernel.CPUBurst.Needs()
+		case "cpu.idle":
+			return kernel.CPUIdle.Needs()
+		}
+	}
+	return ""
 }

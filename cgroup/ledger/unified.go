@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/kernel"
 )
 
 // unified takes any file of a controller that is on v2, known to the table or
@@ -49,7 +50,7 @@ func (t *translation) unifiedController(name, at string) (string, bool) {
 		if t.has(controller, name) {
 			return controller, true
 		}
-		t.fail(at, "this kernel has no "+name, "")
+		t.fail(at, "this kernel has no "+name, neededFor(name))
 		return "", false
 	case t.layout.onV1(controller):
 		t.fail(at, "the "+controller+" controller is on cgroup v1 on this host, and unified is for v2", "use the field of the spec instead")
@@ -79,7 +80,7 @@ func (t *translation) coreFile(name, at string) bool {
 		return false
 	}
 	if t.layout.Unified == nil || !t.has("cgroup", name) {
-		t.fail(at, "this host has no "+name, "it needs cgroup v2, and cgroup.pressure Linux 6.1")
+		t.fail(at, "this host has no "+name, "it needs cgroup v2; of cgroup.pressure, "+kernel.CgroupPressure.Needs())
 		return false
 	}
 	return true

@@ -7,15 +7,15 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/enforce"
+	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/machine"
+	"github.com/berth-runtime/berth/node/machine/usage"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/record"
 	"github.com/berth-runtime/berth/node/show"
-	"github.com/berth-runtime/berth/node/usage"
 	"golang.org/x/sys/unix"
 )
 
@@ -85,7 +85,7 @@ func (s *settings) look(ctx context.Context) (*machine.Machine, *plan.Plan, erro
 }
 
 func style() show.Style {
-	s := cgrouptool.StyleFor(os.Stdout, os.Getenv)
+	s := terminal.ScreenOf(os.Stdout, os.Getenv)
 	return show.Style{Width: s.Width, Color: s.Color, Unicode: s.Unicode}
 }
 
@@ -170,7 +170,10 @@ A daemon that is running has to be stopped first.`, []string{"systemctl stop ber
 			return err
 		}
 		defer done()
-		return e.Undo(ctx)
+		if err := e.Undo(ctx); err != nil {
+			return err
+		}
+		return e.Record.Clear()
 	})
 }
 

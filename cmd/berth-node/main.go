@@ -1,5 +1,3 @@
-// Berth-node shares out a node between its system, Kubernetes and the workloads.
-// See berth-node --help.
 package main
 
 import (
@@ -9,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
 )
 
 func main() { os.Exit(run(os.Args)) }

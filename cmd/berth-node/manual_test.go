@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-runtime/berth/internal/clidoc"
+	"github.com/berth-runtime/berth/cmd/internal/clidoc"
 	"github.com/berth-runtime/berth/node/config"
 )
 

@@ -23,7 +23,7 @@ func TestMessages(t *testing.T) {
 		{"plan x", `berth-node plan: unexpected argument "x" (see berth-node plan --help)`},
 		{"plan -c $dir/nowhere", "read the configuration: open $dir/nowhere: no such file or directory"},
 		{"plan -c $dir/key.yaml", "$dir/key.yaml:1: there is no key foo; berth-node plan --help has them all"},
-		{"plan -c $dir/braces.yaml", `$dir/braces.yaml: line 1: "" is no key with its value: a colon with a space behind it is missing`},
+		{"plan -c $dir/braces.yaml", `$dir/braces.yaml: line 1: a key or the closing brace is missing (did not find expected node content)`},
 		{"plan --system-reserved foo", `--system-reserved foo: there is no resource "foo": they are cpu, memory, pids, ephemeral-storage and hugepages-SIZE, as in hugepages-2Mi`},
 		{"plan --system-reserved cpu=x", `--system-reserved cpu: "x" is no quantity: it does not begin with a number`},
 		{"plan --eviction-hard foo", `--eviction-hard foo: there is no signal "foo" that keeps a resource free: they are memory.available, nodefs.available and pid.available`},

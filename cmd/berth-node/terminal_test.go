@@ -12,7 +12,7 @@ import (
 )
 
 // terminal is a pseudo-terminal of so many columns: the side that a person sees, and the one of the program.
-func terminal(t *testing.T, columns uint16) (person, program *os.File) {
+func onTerminal(t *testing.T, columns uint16) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -69,7 +69,7 @@ func TestOnATerminal(t *testing.T) {
 		on := func(columns uint16, term, noColor string) string {
 			t.Setenv("TERM", term)
 			t.Setenv("NO_COLOR", noColor)
-			person, program := terminal(t, columns)
+			person, program := onTerminal(t, columns)
 			return written(t, person, program, command)
 		}
 		if text := on(200, "xterm", ""); !strings.Contains(text, "\x1b[") {

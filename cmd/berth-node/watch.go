@@ -6,7 +6,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/node/machine"
 	"github.com/berth-runtime/berth/node/watch"
 	"golang.org/x/sys/unix"

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-runtime/berth/internal/box"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/berth/internal/box"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/seccomp"
-	"github.com/berth-runtime/berth/spec"
 )
 
 // boxOptions are the options of box that are not the box's own.
@@ -47,7 +47,8 @@ func (p *program) boxCommand() *cli.Command {
 	return c
 }
 
-func (o *boxOptions) define(f *cli.Flags) {
+// limitFlags are those of a box, and of a command in a cgroup.
+func limitFlags(f *cli.Flags, o *box.Options) {
 	f.Func("memory", "m", "SIZE", "at most so much memory, as 512M or 1.5G, no swap on top", func(text string) (err error) {
 		o.Memory, err = positiveSize(text)
 		return err
@@ -68,6 +69,10 @@ func (o *boxOptions) define(f *cli.Flags) {
 		o.Pids = n
 		return nil
 	})
+}
+
+func (o *boxOptions) define(f *cli.Flags) {
+	limitFlags(f, &o.Options)
 	f.Func("io", "", "DEV:rbps=N", "at most so many bytes (rbps, wbps) or operations (riops, wiops) a second; DEV is a disk, its number, or a path on it", func(text string) error {
 		t, err := box.ParseThrottle(text, positiveSize)
 		o.IO = append(o.IO, t)

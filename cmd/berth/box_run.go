@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/box"
-	"github.com/berth-runtime/berth/internal/terminal"
-	"github.com/berth-runtime/berth/launch"
+	"github.com/berth-runtime/berth/cmd/berth/internal/box"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/launch"
 	"golang.org/x/sys/unix"
 )
 
@@ -113,7 +113,8 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	}
 	options := &container.CreateOptions{
 		Bundle: filepath.Join(r.Root, id), Spec: s, Init: true, Attached: true,
-		IO: container.IO{Stdio: [3]uintptr{0, 1, 2}},
+		KeepAffinity: true, // "taskset berth box" is for the command
+		IO:           container.IO{Stdio: [3]uintptr{0, 1, 2}},
 	}
 	if o.Terminal {
 		options.Console = front.console

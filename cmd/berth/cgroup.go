@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"github.com/berth-runtime/berth/cgroup"
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/internal/json"
 )
 
@@ -20,6 +20,7 @@ func (p *program) cgroupCommand() *cli.Command {
 			"others only with --force.",
 		Examples: []string{
 			"berth cgroup create demo && berth cgroup set memory.limit=64M pids.limit=20 demo",
+			"berth cgroup run --memory 8G -- make -j",
 			"berth cgroup exec demo make -j",
 			"berth cgroup tree",
 			"berth cgroup delete --kill demo",
@@ -27,7 +28,7 @@ func (p *program) cgroupCommand() *cli.Command {
 		Commands: func() []cli.Sub {
 			return []cli.Sub{
 				{Name: "create", Define: p.cgroupCreate}, {Name: "delete", Define: p.cgroupDelete}, {Name: "list", Define: p.cgroupList},
-				{Name: "controllers", Define: p.cgroupControllers}, {Name: "exec", Define: p.cgroupExec}, {Name: "classify", Define: p.cgroupClassify},
+				{Name: "controllers", Define: p.cgroupControllers}, {Name: "run", Define: p.cgroupRun}, {Name: "exec", Define: p.cgroupExec}, {Name: "classify", Define: p.cgroupClassify},
 				{Name: "get", Define: p.cgroupGet}, {Name: "set", Define: p.cgroupSet}, {Name: "tree", Define: p.cgroupTree},
 				{Name: "top", Define: p.cgroupTop}, {Name: "ledger", Define: cgroupLedger}, {Name: "translate", Define: p.cgroupTranslate},
 			}

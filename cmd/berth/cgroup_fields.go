@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/internal/ptr"
 )
 
 // setField puts the value of a field, spelt as memory.limit, into a resources
@@ -191,7 +193,7 @@ func setNetwork(n *specs.LinuxNetwork, field, value string) (known bool, err err
 	}
 	switch {
 	case field == "classID":
-		n.ClassID = new(uint32(number))
+		n.ClassID = ptr.To(uint32(number))
 	case isPriority:
 		n.Priorities = append(slices.Clone(n.Priorities), specs.LinuxInterfacePriority{Name: name, Priority: uint32(number)})
 	default:
@@ -262,5 +264,5 @@ func deviceNumber(text string) (*int64, error) {
 		return nil, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
-	return new(int64(n)), err
+	return ptr.To(int64(n)), err
 }

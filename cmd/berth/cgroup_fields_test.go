@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/spec"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/engine/spec"
+	"github.com/berth-runtime/berth/internal/ptr"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -62,7 +63,7 @@ func TestSetFieldRefuses(t *testing.T) {
 
 // A name that is a file of the cgroup means the file, and so does one that is no field.
 func TestSettingsThatAreFiles(t *testing.T) {
-	given := &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: new(int64(5))}}
+	given := &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: ptr.To(int64(5))}}
 	resources, files, err := sortSettings([]string{"cpu.shares=512", "pids.limit=7", "memory.high=1M"}, given,
 		func(name string) bool { return name == "cpu.shares" })
 	want := []cgrouptool.Setting{{Name: "cpu.shares", Value: "512"}, {Name: "memory.high", Value: "1M"}}

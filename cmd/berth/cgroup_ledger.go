@@ -7,10 +7,10 @@ import (
 	"os"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/internal/terminal"
-	"github.com/berth-runtime/berth/spec"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/spec"
 )
 
 // formatFlags define --json and --markdown.

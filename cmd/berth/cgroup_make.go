@@ -5,9 +5,10 @@ import (
 	"io/fs"
 	"strconv"
 
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/ptr"
 )
 
 func (p *program) cgroupCreate() *cli.Command {
@@ -68,7 +69,7 @@ func mode(to **fs.FileMode) func(string) error {
 		if err != nil {
 			return fmt.Errorf("%q is no mode such as 755", text)
 		}
-		*to = new(fs.FileMode(n))
+		*to = ptr.To(fs.FileMode(n))
 		return nil
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
 	"github.com/berth-runtime/berth/internal/json"
-	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 // targetOrRoot is one argument or -g, and the root where there is neither.

@@ -8,10 +8,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/internal/json"
-	"github.com/berth-runtime/berth/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-runtime/berth/checkpoint"
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/internal/terminal"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/criu"
 )
 
 // defineCriu defines what checkpoint and restore have in common.
@@ -85,7 +85,7 @@ func sizeOf(folder string) (size uint64) {
 }
 
 // pageServer reads an address and port.
-func pageServer(text string) (*checkpoint.PageServer, error) {
+func pageServer(text string) (*criu.PageServer, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -94,7 +94,7 @@ func pageServer(text string) (*checkpoint.PageServer, error) {
 	if colon < 1 || err != nil {
 		return nil, fmt.Errorf("--page-server %q: it is an address and a port, such as 192.0.2.1:9876", text)
 	}
-	return &checkpoint.PageServer{Address: strings.Trim(text[:colon], "[]"), Port: int(port)}, nil
+	return &criu.PageServer{Address: strings.Trim(text[:colon], "[]"), Port: int(port)}, nil
 }
 
 // criuPaths resolves paths by the current folder.

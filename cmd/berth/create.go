@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/internal/start/openfiles"
 	"golang.org/x/sys/unix"
 )
 
@@ -105,9 +106,18 @@ func preserved(listen, n int) (fds []uintptr, err error) {
 	if n < 0 {
 		return nil, fmt.Errorf("--preserve-fds %d: it can't be less than none", n)
 	}
-	for fd := 3; fd < 3+listen+n; fd++ {
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
-			return nil, fmt.Errorf("--preserve-fds %d: descriptor %d is not open: %w", n, fd, err)
+	// Those that we have opened ourselves lie behind the last that we were given.
+	free, known := openfiles.Free()
+	for fd := 3; fd-3-listen < n; fd++ { // n may be the largest int
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if known && fd >= free {
+			err = unix.EBADF
+		}
+		switch {
+		case err != nil && fd < 3+listen:
+			return nil, fmt.Errorf("LISTEN_FDS=%d in the environment: descriptor %d was not passed to berth: %w", listen, fd, err)
+		case err != nil:
+			return nil, fmt.Errorf("--preserve-fds %d: descriptor %d was not passed to berth: %w", n, fd, err)
 		}
 		fds = append(fds, uintptr(fd))
 	}

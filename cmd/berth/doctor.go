@@ -3,18 +3,23 @@ package main
 import (
 	"os"
 
-	"github.com/berth-runtime/berth/host/doctor"
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/internal/terminal"
+	"github.com/berth-runtime/berth/cmd/berth/internal/doctor"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/internal/kernel"
 )
 
 func (p *program) doctorCommand() *cli.Command {
-	var asJSON bool
+	var asJSON, asMarkdown bool
 	c := &cli.Command{
 		Summary: "Look for what containers need on this machine, and tell how to close each gap.",
 		Help: "Root's needs are looked at for root, a user's for a user; what only the other misses is\n" +
 			"a hint. The exit status is 0 when nothing is missing.",
 		Run: func([]string) error {
+			if asMarkdown {
+				_, err := os.Stdout.Write(kernel.Page())
+				return err
+			}
 			m := doctor.Here()
 			findings := m.Examine()
 			text := doctor.JSON(findings, m.Kind())
@@ -32,5 +37,6 @@ func (p *program) doctorCommand() *cli.Command {
 		},
 	}
 	c.Flags.Bool(&asJSON, "json", "", "as JSON")
+	c.Flags.Bool(&asMarkdown, "markdown", "", "print docs/kernel-features.md instead: what newer kernels are good for")
 	return c
 }

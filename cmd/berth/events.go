@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/internal/terminal"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/view"
+	"github.com/berth-runtime/berth/internal/escape"
 )
 
 func (p *program) eventsCommand() *cli.Command {
@@ -30,7 +31,7 @@ func (p *program) eventsCommand() *cli.Command {
 				return err
 			}
 			defer c.Close()
-			print := func(e *container.Event) error {
+			print := func(e *view.Event) error {
 				text := e.JSON()
 				if !asJSON {
 					text = eventText(e, time.Now())
@@ -39,14 +40,14 @@ func (p *program) eventsCommand() *cli.Command {
 				return err
 			}
 			if once {
-				stats, err := c.Stats()
+				stats, err := view.StatsOf(c)
 				if err != nil {
 					return err
 				}
-				return print(&container.Event{ID: c.ID, Stats: stats})
+				return print(&view.Event{ID: c.ID, Stats: stats})
 			}
 			debug.SetGCPercent(100)
-			return c.Events(interval, print)
+			return view.Events(c, interval, print)
 		},
 	}
 	c.Flags.Bool(&asJSON, "json", "", "JSON also on a terminal; --json=false is for people also in a pipe")
@@ -63,7 +64,7 @@ func (p *program) eventsCommand() *cli.Command {
 }
 
 // eventText is an event in a line for people.
-func eventText(e *container.Event, at time.Time) []byte {
+func eventText(e *view.Event, at time.Time) []byte {
 	line := at.Format("15:04:05") + "  " + e.ID + "  "
 	if e.Stats == nil {
 		return []byte(line + "out of memory\n")
@@ -90,7 +91,7 @@ func eventText(e *container.Event, at time.Time) []byte {
 		add("tasks", text)
 	}
 	for _, n := range e.Stats.Interfaces {
-		add(n.Name, cgrouptool.Size(n.RxBytes)+" in, "+cgrouptool.Size(n.TxBytes)+" out")
+		add(escape.Line(n.Name), cgrouptool.Size(n.RxBytes)+" in, "+cgrouptool.Size(n.TxBytes)+" out")
 	}
 	return []byte(strings.TrimRight(line, " ") + "\n")
 }

@@ -1,15 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
-	"github.com/berth-runtime/berth/container"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/internal/caps"
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -81,7 +83,8 @@ func (p *program) exec(id string, args []string, o *execOptions) error {
 	defer c.Close()
 	options, err := o.options(c, args, p.log.Warn)
 	if err != nil {
-		return failed(err)
+		// A user can't be looked up in a container that has stopped, of which clients want to hear.
+		return failed(cmp.Or(c.CanExec(o.ignorePaused), err))
 	}
 	var front *foreground
 	if !o.detach {
@@ -89,6 +92,7 @@ func (p *program) exec(id string, args []string, o *execOptions) error {
 			return failed(err)
 		}
 		defer front.close()
+		options.Signals, options.Interrupted = front.signals, front.interrupted
 		if o.console == "" {
 			options.Console = front.console
 		}
@@ -185,9 +189,10 @@ func (o *execOptions) processOf(c *container.Container, args []string, warn func
 	return process, o.setUser(c, process)
 }
 
-// addCapabilities adds to the sets that the process itself has. What is
-// inheritable or ambient goes on to programs that were never meant to have it
-// (CVE-2022-29162), and is only what the config says.
+// addCapabilities adds to the sets that the process itself has. What is inheritable goes
+// on to programs that were never meant to have it (CVE-2022-29162), and is only what the
+// config says. What that makes inheritable becomes ambient as well, or a process that is
+// not root would lose it by its execve.
 func (o *execOptions) addCapabilities(process *specs.Process, warn func(string)) {
 	if len(o.capabilities) == 0 {
 		return
@@ -208,21 +213,23 @@ func (o *execOptions) addCapabilities(process *specs.Process, warn func(string))
 		sets.Bounding = append(sets.Bounding, name)
 		sets.Effective = append(sets.Effective, name)
 		sets.Permitted = append(sets.Permitted, name)
+		if slices.Contains(sets.Inheritable, name) {
+			sets.Ambient = append(sets.Ambient, name)
+		}
 	}
 }
 
 func (o *execOptions) setUser(c *container.Container, process *specs.Process) error {
 	if o.user != "" {
-		umask := process.User.Umask
-		user, err := c.User(o.user)
+		user, _, err := c.Accounts().User(o.user, process.User)
 		if err != nil {
 			return fmt.Errorf("--user: %w", err)
 		}
+		user.Umask = process.User.Umask
 		process.User = user
-		process.User.Umask = umask
 	}
 	for _, text := range o.groups {
-		gid, err := c.Group(text)
+		gid, err := c.Accounts().Group(text)
 		if err != nil {
 			return fmt.Errorf("--additional-gids: %w", err)
 		}

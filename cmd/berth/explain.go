@@ -4,13 +4,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/view"
 )
 
 func (p *program) explainCommand() *cli.Command {
 	var asJSON bool
-	o := container.ExplainOptions{ID: "ID"}
+	id, systemdVersion := "ID", 0
 	c := &cli.Command{
 		Args: "BUNDLE", Least: 1, Most: 1,
 		Summary: "Show what run would do for a bundle: the plan, and the program of system calls.",
@@ -20,17 +21,22 @@ func (p *program) explainCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			o.Systemd = p.systemdCgroup || p.cgroupManager == "systemd"
-			text, err := container.Explain(bundle, &o, asJSON)
+			r, err := p.runtime()
 			if err != nil {
 				return err
 			}
-			_, err = os.Stdout.Write(text)
+			f, err := r.Foresee(id, &container.CreateOptions{
+				Bundle: bundle, IO: container.IO{Stdio: [3]uintptr{0, 1, 2}}, NotifySocket: os.Getenv("NOTIFY_SOCKET"), Attached: true,
+			}, systemdVersion)
+			if err != nil {
+				return err
+			}
+			_, err = os.Stdout.Write(view.Explain(f, asJSON))
 			return err
 		},
 	}
-	c.Flags.Int(&o.SystemdVersion, "systemd-version", "", "N", "with --systemd-cgroup, what to take systemd for instead of asking it")
+	c.Flags.Int(&systemdVersion, "systemd-version", "", "N", "with --systemd-cgroup, what to take systemd for instead of asking it")
 	c.Flags.Bool(&asJSON, "json", "", "as JSON")
-	c.Flags.String(&o.ID, "id", "", "ID", "the container's id")
+	c.Flags.String(&id, "id", "", "ID", "the container's id")
 	return c
 }

@@ -3,19 +3,19 @@ package main
 import (
 	"os"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/view"
 )
 
 func (p *program) featuresCommand() *cli.Command {
 	return &cli.Command{
 		Summary: "Tell as JSON what this build can do, as the runtime specification has it.",
 		Run: func([]string) error {
-			f := container.Features(map[string]string{
+			f := view.Features(map[string]string{
 				"io.github.berth-runtime.version": version,
 				"io.github.berth-runtime.commit":  commitID(),
 			})
-			_, err := os.Stdout.Write(append(container.FormatFeatures(f, "  "), '\n'))
+			_, err := os.Stdout.Write(append(view.FormatFeatures(f, "  "), '\n'))
 			return err
 		},
 	}

@@ -8,17 +8,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/launch"
 	"github.com/berth-runtime/berth/internal/sys"
-	"github.com/berth-runtime/berth/internal/terminal"
 	"github.com/berth-runtime/berth/internal/trace"
-	"github.com/berth-runtime/berth/launch"
 	"golang.org/x/sys/unix"
 )
 
 // foreground stands between the caller and a process: signals go on to the
 // process, its terminal is tied to ours.
 type foreground struct {
-	signals int // readable where signals have come: a byte for each
+	signals int           // readable where signals have come: a byte for each
+	early   []unix.Signal // that have come before there was a process to pass them on to
 	raw     *terminal.Raw
 	master  *os.File
 	output  sync.WaitGroup
@@ -74,6 +75,9 @@ func (f *foreground) limit(after time.Duration) error {
 // console ties the master of the process's terminal to our standard streams.
 func (f *foreground) console(master *os.File) error {
 	f.master = master
+	if err := terminal.ClearONLCR(int(master.Fd())); err != nil {
+		return err
+	}
 	if terminal.IsTerminal(0) {
 		raw, err := terminal.MakeRaw(0)
 		if err != nil {
@@ -96,6 +100,9 @@ func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 	defer f.trace.Begin("the program runs").End()
 	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(child.PidFD), Events: unix.POLLIN}, {Fd: int32(f.deadline), Events: unix.POLLIN}}
 	timeout := lasting
+	if len(f.early) > 0 {
+		f.forward(child)
+	}
 	for {
 		switch n, err := sys.Poll(fds, timeout); {
 		case err == unix.EINTR:
@@ -124,8 +131,38 @@ func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 	}
 }
 
+// interrupted takes the signals that have come while a process is made, and reports
+// whether one of them asks for an end. They are passed on once it is there.
+func (f *foreground) interrupted() (end bool) {
+	f.take(func(s unix.Signal) {
+		f.early = append(f.early, s)
+		switch s {
+		case unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT:
+			end = true
+		}
+	})
+	return end
+}
+
 // forward passes on the signals that have come.
 func (f *foreground) forward(child *launch.Child) {
+	pass := func(s unix.Signal) {
+		switch {
+		case s != unix.SIGWINCH:
+			f.send(child, s)
+		case f.master != nil:
+			terminal.CopySize(0, int(f.master.Fd()))
+		}
+	}
+	for _, s := range f.early {
+		pass(s)
+	}
+	f.early = nil
+	f.take(pass)
+}
+
+// take reads the signals that have come.
+func (f *foreground) take(each func(unix.Signal)) {
 	var numbers [64]byte
 	for {
 		n, err := unix.Read(f.signals, numbers[:])
@@ -136,13 +173,7 @@ func (f *foreground) forward(child *launch.Child) {
 			return // EAGAIN: there are no more
 		}
 		for _, number := range numbers[:n] {
-			if unix.Signal(number) == unix.SIGWINCH {
-				if f.master != nil {
-					terminal.CopySize(0, int(f.master.Fd()))
-				}
-				continue
-			}
-			f.send(child, unix.Signal(number))
+			each(unix.Signal(number))
 		}
 	}
 }

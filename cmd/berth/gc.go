@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/container"
 	"github.com/berth-runtime/berth/internal/json"
-	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 func (p *program) gcCommand() *cli.Command {

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/view"
+	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/json"
 )
 
 func (p *program) inspectCommand() *cli.Command {
 	var asJSON bool
 	c := p.simple("Tell all of a container: what was done to make it, and what is there now.", func(c *container.Container) error {
-		i, err := c.Inspect()
+		i, err := view.Inspect(c)
 		if err != nil {
 			return err
 		}
@@ -35,8 +36,8 @@ func (p *program) inspectCommand() *cli.Command {
 	return c
 }
 
-func inspectionText(i *container.Inspection) []byte {
-	safe := cgrouptool.StyleFor(os.Stdout, os.Getenv).Printable // names in a container may hold anything
+func inspectionText(i *view.Inspection) []byte {
+	safe := escape.Line // names in a container may hold anything
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s is %s", i.State.ID, i.State.Status)
 	if i.State.Pid != 0 {
@@ -54,7 +55,7 @@ func inspectionText(i *container.Inspection) []byte {
 	for _, l := range i.Limits {
 		fmt.Fprintf(&b, "  %s: %s", l.File, safe(l.Now))
 		if l.Now != l.Set {
-			fmt.Fprintf(&b, " (set to %s)", l.Set)
+			fmt.Fprintf(&b, " (set to %s)", safe(l.Set))
 		}
 		fmt.Fprintf(&b, "  # %s\n", l.Pointer)
 	}
@@ -72,9 +73,9 @@ func inspectionText(i *container.Inspection) []byte {
 		fmt.Fprint(&b, "\nMounts now\n")
 	}
 	for _, m := range i.Mounts {
-		fmt.Fprintf(&b, "  %s %s %s\n", safe(m.Point), m.Type, m.Options)
+		fmt.Fprintf(&b, "  %s %s %s\n", safe(m.Point), safe(m.Type), safe(m.Options))
 	}
 	b.WriteByte('\n')
-	b.Write(i.Plan.Text())
+	b.Write(view.PlanText(i.Plan, i.Plan.Warnings))
 	return b.Bytes()
 }

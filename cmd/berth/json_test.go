@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/internal/clidoc"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/clidoc"
 )
 
 // withoutJSON are the commands that have no --json, each with the reason. All others tell people something in a form that a program
@@ -30,6 +30,7 @@ var withoutJSON = map[string]string{
 	"completion":      "a script",
 	"man":             "pages",
 	"cgroup delete":   "it tells nothing",
+	"cgroup run":      "its output is the command's",
 	"cgroup exec":     "its output is the command's",
 	"cgroup classify": "it tells nothing",
 	"cgroup set":      "it tells nothing",

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
 	"golang.org/x/sys/unix"
 )
 
@@ -79,7 +79,11 @@ func (p *program) killCommand() *cli.Command {
 				return err
 			}
 			defer c.Close()
-			return c.Kill(signal, all)
+			err = c.Kill(signal, all)
+			if all && errors.Is(err, container.ErrNotRunning) {
+				return nil // there is none that it could have missed
+			}
+			return err
 		},
 	}
 	c.Flags.Bool(&all, "all", "a", "send it to all processes of the container")
@@ -115,7 +119,7 @@ func (p *program) deleteCommand() *cli.Command {
 	c := &cli.Command{
 		Args: "ID...", Least: 1, Most: -1,
 		Summary: "Remove a container that has stopped, and all that was made for it.",
-		Help:    "With --force a running container is killed first, what a killed command has left is\nremoved, and an id that is unknown is no error.",
+		Help:    "With --force a running container is killed first, what a killed command has left is\nremoved, and an id that is unknown is no error. Processes of others in its cgroup stop a\ndelete; with --force they and the cgroup are left, with a warning.",
 		Run: func(args []string) error {
 			r, err := p.runtime()
 			if err != nil {

@@ -1,10 +1,3 @@
-// Berth runs OCI containers. See berth --help.
-
-// Go would open files of our cgroup at every start, and keep them open, to follow
-// its CPU limit. Commands are too short for that.
-//
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
 package main
 
 import (
@@ -15,9 +8,11 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"strings"
 
-	"github.com/berth-runtime/berth/internal/cli"
-	_ "github.com/berth-runtime/berth/internal/stack" // first of all
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/internal/escape"
+	_ "github.com/berth-runtime/berth/internal/start/stack" // first of all
 	"golang.org/x/sys/unix"
 )
 
@@ -52,11 +47,18 @@ func run() int {
 		return status.code
 	case errors.As(err, &usage):
 		fmt.Fprintln(os.Stderr, err)
+		var unknown *cli.UnknownCommand
+		if errors.As(err, &unknown) && usage.Command == filepath.Base(os.Args[0]) {
+			return unknownCommand
+		}
 		return 1
 	}
 	p.log.Error(oneLine(err.Error()))
 	return 1
 }
+
+// unknownCommand is the exit status by which runc's callers tell that it has no such command.
+const unknownCommand = 3
 
 // keepDescriptors lets no descriptor of our caller pass to a hook or a helper
 // program by accident; what a container is to have is handed over by name.
@@ -92,18 +94,7 @@ func (e *exitStatus) Error() string {
 	return fmt.Sprintf("exit status %d", e.code)
 }
 
-// oneLine keeps a message on its line, whatever names are in it.
+// oneLine keeps a message on its line, where the errors that were joined into it are several.
 func oneLine(s string) string {
-	clean := make([]rune, 0, len(s))
-	for _, r := range s {
-		switch {
-		case r == '\n': // between errors that were joined
-			clean = append(clean, ';', ' ')
-		case r < ' ' || r == 0x7f:
-			clean = append(clean, '?')
-		default:
-			clean = append(clean, r)
-		}
-	}
-	return string(clean)
+	return escape.Line(strings.ReplaceAll(s, "\n", "; "))
 }

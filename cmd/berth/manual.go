@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/internal/clidoc"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/clidoc"
 )
 
 func (p *program) completionCommand() *cli.Command {

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/host"
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/internal/log"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/log"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/host"
 	"github.com/berth-runtime/berth/internal/trace"
 )
 
@@ -75,7 +75,7 @@ func (p *program) command() *cli.Command {
 	f.String(&p.root, "root", "", "DIR", "folder that holds the state of containers")
 	f.String(&p.logFile, "log", "", "FILE", "write messages to a file instead of standard error")
 	f.String(&p.logFormat, "log-format", "", "FORMAT", "text, which on a terminal is plain, or json")
-	f.Bool(&p.debug, "debug", "", "write what may help to understand as well")
+	f.Bool(&p.debug, "debug", "", "also write each step, the plan, and what the host lacks")
 	f.Bool(&p.systemdCgroup, "systemd-cgroup", "", "let systemd make the cgroups; cgroupsPath is slice:prefix:name")
 	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: do without a cgroup where that is refused and no limit is asked for")
 	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, or disabled to make no cgroups")
@@ -128,7 +128,16 @@ func (p *program) runtime() (*container.Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--root: %w", err)
 	}
+	if p.debug {
+		if p.trace == nil {
+			p.trace = trace.Telling(p.log.Debug)
+		}
+		p.trace.Tell = p.log.Debug
+	}
 	r := &container.Runtime{Root: root, Systemd: p.systemdCgroup, Warn: p.log.Warn, Debug: p.log.Debug, Trace: p.trace}
+	if p.debug {
+		r.OnPlan = p.tellPlan
+	}
 	switch p.cgroupManager {
 	case "", "cgroupfs":
 	case "systemd":

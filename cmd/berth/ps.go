@@ -9,9 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/json"
-	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 func (p *program) psCommand() *cli.Command {
@@ -109,7 +110,7 @@ func psTable(pids []int, options []string) error {
 			continue
 		}
 		if pid, err := strconv.Atoi(fields[column]); err == nil && slices.Contains(pids, pid) {
-			fmt.Fprintln(table, line)
+			fmt.Fprintln(table, escape.Line(line))
 		}
 	}
 	return nil

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-runtime/berth/internal/procs"
-	"github.com/berth-runtime/berth/internal/terminal"
-	"github.com/berth-runtime/berth/rootfs"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/rootfs"
+	"github.com/berth-runtime/berth/internal/proc/procs"
 )
 
 // ownTable shows processes as ps -f does (ps(1)), which need not be there, and takes twice as long as all else.
@@ -125,7 +125,7 @@ func psCommand(p *procs.Process) string {
 		words += " <defunct>"
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\uFFFD' {
+		if !strconv.IsPrint(r) || r == '\uFFFD' { // as ps(1) does it, which lets what turns the direction through
 			return '?'
 		}
 		return r

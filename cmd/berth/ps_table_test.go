@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-runtime/berth/internal/procs"
+	"github.com/berth-runtime/berth/internal/proc/procs"
 )
 
 func TestPSColumns(t *testing.T) {

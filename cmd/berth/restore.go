@@ -1,9 +1,9 @@
 package main
 
 import (
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/internal/terminal"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/container"
 )
 
 func (p *program) restoreCommand() *cli.Command {

@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
 	"golang.org/x/sys/unix"
 )
 

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/internal/json"
-	"github.com/berth-runtime/berth/internal/terminal"
 	"github.com/berth-runtime/berth/seccomp"
-	"github.com/berth-runtime/berth/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 

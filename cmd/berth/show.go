@@ -7,10 +7,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/json"
-	"github.com/berth-runtime/berth/internal/terminal"
 )
 
 func (p *program) stateCommand() *cli.Command {
@@ -39,6 +40,13 @@ func (p *program) listCommand() *cli.Command {
 			ids, err := r.List()
 			if err != nil {
 				return err
+			}
+			if len(ids) == 0 && p.root != defaultRoot() {
+				// The usual one is made by the first container. Another that is missing is a
+				// slip of the pen, and not a place without containers.
+				if _, err := os.Stat(r.Root); err != nil {
+					return fmt.Errorf("--root: %w", err)
+				}
 			}
 			if quiet {
 				for _, id := range ids {
@@ -95,13 +103,13 @@ func tableOf(states []container.State) error {
 	if terminal.IsTerminal(1) {
 		fmt.Fprint(t, "ID\tPID\tSTATUS\tOWNER\tCREATED\tBUNDLE\n")
 		for _, s := range states {
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, s.OwnerName(), s.Created.Local().Format(time.DateTime), oneLine(s.Bundle))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, escape.Line(s.OwnerName()), s.Created.Local().Format(time.DateTime), escape.Line(s.Bundle))
 		}
 		return t.Flush()
 	}
 	fmt.Fprint(t, "ID\tPID\tSTATUS\tBUNDLE\tCREATED\tOWNER\n")
 	for _, s := range states {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, s.Bundle, s.Created.Format(time.RFC3339Nano), s.OwnerName())
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, escape.Line(s.Bundle), s.Created.Format(time.RFC3339Nano), escape.Line(s.OwnerName()))
 	}
 	return t.Flush()
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/spec"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/spec"
 )
 
 func (p *program) specCommand() *cli.Command {

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/spec"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/spec"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -50,6 +50,9 @@ func (p *program) updateCommand() *cli.Command {
 				return err
 			}
 			defer c.Close()
+			if *changes == (container.Changes{}) {
+				p.log.Warn("no limit is given, so that nothing changes; see berth update --help")
+			}
 			return o.name(c.Update(changes))
 		},
 	}
@@ -95,9 +98,6 @@ func (o *updateOptions) resources(stdin io.Reader) (*container.Changes, error) {
 		return &changes, nil
 	}
 	if len(o.given) == 0 {
-		if changes.L3CacheSchema == "" && changes.MemBwSchema == "" {
-			return nil, errors.New("no limit is given; see berth update --help")
-		}
 		return &changes, nil
 	}
 	r := &specs.LinuxResources{}

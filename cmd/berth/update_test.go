@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/internal/cli"
-	"github.com/berth-runtime/berth/spec"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/spec"
 )
 
 func TestParseSize(t *testing.T) {
@@ -101,11 +101,7 @@ func TestUpdateRefusals(t *testing.T) {
 			t.Errorf("%q is taken", args)
 		}
 	}
-	o, _, _ := given(t, "id")
-	if _, err := o.resources(strings.NewReader("")); err == nil {
-		t.Error("an update of nothing is taken")
-	}
-	o, _, _ = given(t, "id", "-r", "-", "--memory", "1m")
+	o, _, _ := given(t, "id", "-r", "-", "--memory", "1m")
 	if _, err := o.resources(strings.NewReader("{}")); err == nil {
 		t.Error("a file beside options is taken")
 	}

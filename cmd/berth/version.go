@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-runtime/berth/container"
-	"github.com/berth-runtime/berth/host"
-	"github.com/berth-runtime/berth/internal/cli"
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/host"
+	engineprogram "github.com/berth-runtime/berth/engine/program"
+	"github.com/berth-runtime/berth/engine/view"
 	"github.com/berth-runtime/berth/internal/json"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -68,23 +70,58 @@ func commitID() string {
 	if commit != "" {
 		return commit
 	}
+	id := buildSetting("vcs.revision")
+	switch {
+	case id == "":
+		return "unknown"
+	case buildSetting("vcs.modified") == "true":
+		return id + "-dirty"
+	}
+	return id
+}
+
+// buildSetting is what the go command has noted of the build, "" for nothing.
+func buildSetting(key string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
+			if s.Key == key {
 				return s.Value
 			}
 		}
 	}
-	return "unknown"
+	return ""
+}
+
+// builtWith tells how this program begins, as build/scripts/build notes it in tags.
+func builtWith() string {
+	tags := strings.Split(buildSetting("-tags"), ",")
+	var has []string
+	if slices.Contains(tags, "berth_entry") {
+		has = append(has, "an entry point of its own")
+	}
+	if slices.Contains(tags, "berth_runtime") {
+		has = append(has, "a shorter start of Go's runtime")
+	}
+	if buildSetting("CGO_ENABLED") == "1" {
+		has = append(has, "cgo allowed (a program that links it is not confined)")
+	}
+	if len(has) == 0 {
+		return "a plain go build: the same, with slower commands"
+	}
+	return strings.Join(has, ", ")
 }
 
 // printFeatures tells on the rest of a screen what there is.
 func printFeatures() error {
-	h, err := host.Probe()
+	groups, err := cgroup.Detect()
 	if err != nil {
 		return err
 	}
-	f := container.Features(nil)
+	h, err := host.Probe(groups)
+	if err != nil {
+		return err
+	}
+	f := view.Features(nil)
 	yes := func(ok bool, text, otherwise string) string {
 		if ok {
 			return text
@@ -92,7 +129,7 @@ func printFeatures() error {
 		return otherwise
 	}
 	controllers := map[string]bool{}
-	for _, hierarchy := range h.Cgroups.Hierarchies() {
+	for _, hierarchy := range groups.Hierarchies() {
 		for _, name := range hierarchy.Controllers {
 			controllers[name] = true
 		}
@@ -102,10 +139,10 @@ func printFeatures() error {
 		return os.NewSyscallError("uname", err)
 	}
 	_, systemd := os.Stat("/run/systemd/system")
-	_, err = fmt.Printf("built for: %s/%s\nspecifications: %s to %s\nnamespaces: %s\nseccomp: %d actions, %d architectures\nkernel: %s\ncgroups: %s, with %s\nsystemd: %s\nLandlock: %s\n",
-		runtime.GOOS, runtime.GOARCH, f.OCIVersionMin, f.OCIVersionMax, strings.Join(f.Linux.Namespaces, " "),
+	_, err = fmt.Printf("built for: %s/%s\nbuilt with: %s\nspecifications: %s to %s\nnamespaces: %s\nseccomp: %d actions, %d architectures\nkernel: %s\ncgroups: %s, with %s\nsystemd: %s\nLandlock: %s\n",
+		runtime.GOOS, runtime.GOARCH+yes(engineprogram.Native, "", ", which has no init for containers: none can be made"), builtWith(), f.OCIVersionMin, f.OCIVersionMax, strings.Join(f.Linux.Namespaces, " "),
 		len(f.Linux.Seccomp.Actions), len(f.Linux.Seccomp.Archs), unix.ByteSliceToString(uts.Release[:]),
-		h.Cgroups.Mode(), strings.Join(slices.Sorted(maps.Keys(controllers)), " "),
+		groups.Mode(), strings.Join(slices.Sorted(maps.Keys(controllers)), " "),
 		yes(systemd == nil, "runs this machine", "does not run this machine"),
 		yes(h.Landlock > 0, fmt.Sprintf("version %d", h.Landlock), "not in this kernel"))
 	return err

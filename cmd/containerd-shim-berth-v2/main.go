@@ -1,12 +1,3 @@
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
-
-// Command containerd-shim-berth-v2 is the containerd Runtime v2 shim of Berth:
-// the runtime name io.containerd.berth.v2, or io.containerd.runc.v2 with its
-// path for the runtime's. See docs/containerd.md.
-//
-// Go's runtime would keep cgroup files open, and a timer running, to follow CPU
-// limits that concern a shim little; the two settings below keep it from that.
 package main
 
 import (
@@ -14,6 +5,7 @@ import (
 	"os"
 
 	"github.com/berth-runtime/berth/shim/bootstrap"
+	"github.com/berth-runtime/berth/shim/engine/choose"
 	"github.com/berth-runtime/berth/shim/server"
 )
 
@@ -24,7 +16,6 @@ func main() {
 	}
 }
 
-// help is for who finds the program and wonders. Its flags are containerd's to give.
 const help = `The containerd Runtime v2 shim of Berth, with the engine in it. containerd starts it, by the name
 io.containerd.berth.v2; there is nothing in it to be called by hand.
 
@@ -49,11 +40,11 @@ func run(args []string) error {
 		fmt.Print(help)
 		return nil
 	case a.Info:
-		return bootstrap.Info(name, version, revision, transientEngine, os.Stdin, os.Stdout)
+		return bootstrap.Info(name, version, revision, choose.Transient, os.Stdin, os.Stdout)
 	case a.Command == "start":
 		return bootstrap.Start(a, os.Stdin, os.Stdout)
 	case a.Command == "delete":
-		return bootstrap.Delete(a, transientEngine, os.Stdout)
+		return bootstrap.Delete(a, choose.Transient, os.Stdout)
 	}
-	return server.Run(a, server.Config{Version: version, Engine: openEngine})
+	return server.Run(a, server.Config{Version: version, Engine: choose.Engine})
 }

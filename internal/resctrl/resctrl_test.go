@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-runtime/berth/internal/mountinfo"
+	"github.com/berth-runtime/berth/internal/proc/mountinfo"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 

@@ -38,7 +38,9 @@ func catchAll(t *testing.T) {
 	stop := make(chan struct{})
 	var busy sync.WaitGroup
 	for range 3 {
-		busy.Go(func() {
+		busy.Add(1)
+		go func() {
+			defer busy.Done()
 			var sink []byte
 			for n := 0; ; n++ {
 				select {
@@ -49,9 +51,11 @@ func catchAll(t *testing.T) {
 					sink = grow(n%200, make([]byte, 1000))
 				}
 			}
-		})
+		}()
 	}
-	busy.Go(func() {
+	busy.Add(1)
+	go func() {
+		defer busy.Done()
 		for {
 			select {
 			case <-stop:
@@ -63,7 +67,7 @@ func catchAll(t *testing.T) {
 				}
 			}
 		}
-	})
+	}()
 	// One of a kind at a time: a standard signal that is pending already is not
 	// counted again.
 	for range 300 {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"unsafe"
 
-	"github.com/berth-runtime/berth/internal/openfiles"
+	"github.com/berth-runtime/berth/internal/start/openfiles"
 	"golang.org/x/sys/unix"
 )
 

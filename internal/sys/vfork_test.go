@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/berth-runtime/berth/internal/underqemu"
+	"github.com/berth-runtime/berth/internal/test/underqemu"
 	"golang.org/x/sys/unix"
 )
 
@@ -172,28 +172,34 @@ func TestVforkUnderFire(t *testing.T) {
 	defer signal.Stop(caught)
 	var stop atomic.Bool
 	var others, makers sync.WaitGroup
-	others.Go(func() {
+	others.Add(1)
+	go func() {
+		defer others.Done()
 		for !stop.Load() {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGUSR1)
 			runtime.Gosched()
 		}
-	})
-	others.Go(func() {
+	}()
+	others.Add(1)
+	go func() {
+		defer others.Done()
 		for waste := [][]byte(nil); !stop.Load(); {
 			if waste = append(waste, make([]byte, 10000)); len(waste) > 100 {
 				waste = nil
 				runtime.GC()
 			}
 		}
-	})
+	}()
 	for range 4 {
-		makers.Go(func() {
+		makers.Add(1)
+		go func() {
+			defer makers.Done()
 			for range 50 {
 				if ended, err := start(t, "/bin/true", 0, 1, 2); err != nil || ended.Code != CldExited || ended.Status != 0 {
 					t.Errorf("it ended with %+v, %v", ended, err)
 				}
 			}
-		})
+		}()
 	}
 	makers.Wait()
 	stop.Store(true)

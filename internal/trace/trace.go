@@ -14,6 +14,10 @@ type Trace struct {
 	phases []phase
 	open   []int // indices of the phases that have not ended, outermost first
 	calls  []Call
+	// Tell hears of each phase when it begins and when it ends; nil for nobody.
+	Tell func(line string)
+	// quiet is set where the calls of the init are wanted by nobody.
+	quiet bool
 }
 
 type phase struct {
@@ -34,6 +38,11 @@ type Call struct {
 // New begins a Trace. The title is the command line.
 func New(title string) *Trace { return &Trace{title: title, began: time.Now()} }
 
+// Telling begins a Trace that is only told as it goes, phase by phase.
+func Telling(tell func(line string)) *Trace {
+	return &Trace{began: time.Now(), Tell: tell, quiet: true}
+}
+
 // A Phase is one that has begun. The zero Phase is one of a Trace that is off.
 type Phase struct {
 	of    *Trace
@@ -47,6 +56,7 @@ func (t *Trace) Begin(name string) Phase {
 	}
 	t.phases = append(t.phases, phase{name: name, depth: len(t.open), start: time.Since(t.began)})
 	t.open = append(t.open, len(t.phases)-1)
+	t.tell(name + " …")
 	return Phase{t, len(t.phases) - 1}
 }
 
@@ -67,12 +77,19 @@ func (t *Trace) close(at int) {
 	now := time.Since(t.began)
 	for _, i := range t.open[at:] {
 		t.phases[i].took = now - t.phases[i].start
+		t.tell(t.phases[i].name + ": " + t.phases[i].took.Round(time.Microsecond).String())
 	}
 	t.open = t.open[:at]
 }
 
 // On reports whether there is a Trace to tell calls to.
-func (t *Trace) On() bool { return t != nil }
+func (t *Trace) On() bool { return t != nil && !t.quiet }
+
+func (t *Trace) tell(line string) {
+	if t.Tell != nil {
+		t.Tell(line)
+	}
+}
 
 // Calls adds calls of the init.
 func (t *Trace) Calls(calls []Call) {

@@ -5,9 +5,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/berth-runtime/berth/node/quantity"
-	"github.com/berth-runtime/berth/node/resource"
-	"github.com/berth-runtime/berth/node/yaml"
+	"github.com/berth-runtime/berth/node/config/quantity"
+	"github.com/berth-runtime/berth/node/config/resource"
+	"github.com/berth-runtime/berth/node/config/yaml"
 )
 
 // DefaultFile is read where no other is named, and may be missing.

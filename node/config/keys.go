@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup/systemd/unit"
-	"github.com/berth-runtime/berth/node/quantity"
-	"github.com/berth-runtime/berth/node/resource"
-	"github.com/berth-runtime/berth/node/yaml"
+	"github.com/berth-runtime/berth/node/config/quantity"
+	"github.com/berth-runtime/berth/node/config/resource"
+	"github.com/berth-runtime/berth/node/config/yaml"
 )
 
 // Key is one entry of the configuration.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
-	"github.com/berth-runtime/berth/node/fake"
-	"github.com/berth-runtime/berth/node/record"
+	"github.com/berth-runtime/berth/node/enforce/record"
+	"github.com/berth-runtime/berth/node/machine/fake"
 )
 
 const everything = `
@@ -254,5 +254,38 @@ func TestRefusedLimit(t *testing.T) {
 		m.Write("/sys/fs/cgroup/memory/system.slice/memory.usage_in_bytes", "0\n")
 		attempt(t, m, 0, undo)
 		same(t, "undo", start, m.Snapshot())
+	}
+}
+
+// What was right when the plan was applied, and was changed by somebody and mended since, is given back as it was at first.
+func TestUndoOfWhatWasRight(t *testing.T) {
+	for _, mode := range []string{"unified", "legacy"} {
+		m := machineWith(t, mode)
+		attempt(t, m, 0, apply(t, m, everything))
+		planned := map[string]string{}
+		for _, file := range []string{"/proc/sys/kernel/panic", "/proc/700/oom_score_adj"} {
+			planned[file] = m.Read(file)
+		}
+		attempt(t, m, 0, undo)
+		for file, value := range planned {
+			m.Write(file, value+"\n")
+		}
+		setNow(t, m, "system.slice", "TasksMax", 1000)
+		m.Write("/run/systemd/system.control/system.slice.d/50-TasksMax.conf", "[Slice]\nTasksMax=1000\n")
+		right := m.Snapshot()
+
+		attempt(t, m, 0, apply(t, m, everything))
+		m.Write("/proc/sys/kernel/panic", "7\n")
+		m.Write("/proc/700/oom_score_adj", "7\n")
+		setNow(t, m, "system.slice", "TasksMax", 7)
+		m.Write("/run/systemd/system.control/system.slice.d/50-TasksMax.conf", "[Slice]\nTasksMax=7\n")
+		attempt(t, m, 0, apply(t, m, everything))
+		for file, value := range planned {
+			if got := m.Read(file); got != value {
+				t.Errorf("%s: %s is %s, not mended", mode, file, got)
+			}
+		}
+		attempt(t, m, 0, undo)
+		same(t, mode, right, m.Snapshot())
 	}
 }

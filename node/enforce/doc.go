@@ -1,6 +1,6 @@
 // Package enforce does the steps of a plan and undoes them.
 //
-// Before each step, what was there is on record (node/record), so that Undo gives
+// Before each step, what was there is on record (node/enforce/record), so that Undo gives
 // the node back as it was, and a process that was killed at any instant is
 // followed by one that knows all. Under systemd it sets properties of slices by
 // D-Bus and nothing else there: it moves no process and writes to no cgroup. With

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/machine"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/record"
 )
 
 // Engine changes a machine.
@@ -66,6 +66,9 @@ func (e *Engine) Apply(ctx context.Context, p *plan.Plan, not ...string) error {
 	if err := e.undo(ctx, func(c *record.Change) bool { return c.Passing || !asked(p, c) }); err != nil {
 		return err
 	}
+	if err := e.hold(p); err != nil {
+		return err
+	}
 	var notLowered error
 	for _, s := range p.Changes() {
 		if slices.Contains(not, s.ID()) {
@@ -83,6 +86,36 @@ func (e *Engine) Apply(ctx context.Context, p *plan.Plan, not ...string) error {
 		}
 	}
 	return notLowered
+}
+
+// hold puts on record what is as planned before anything was done, so that Undo gives back
+// this value where somebody changes it later, and not the changed one.
+func (e *Engine) hold(p *plan.Plan) error {
+	var held []record.Change
+	for _, s := range p.Steps {
+		if s.CheckOnly || s.Kind == plan.Move || !s.Done() {
+			continue
+		}
+		c := changeOf(s)
+		switch s.Kind {
+		case plan.SetFile:
+			c.Before = s.FileNow
+		case plan.SetProperty:
+			var err error
+			c.Persistent = p.Config.Properties == config.Persistent
+			if c.DropIn, err = e.dropIn(s.Target, s.Name, c.Persistent); err != nil {
+				return err
+			}
+		case plan.SetScore:
+			c.PID, c.Start = s.Process.PID, s.Process.Start
+		}
+		held = append(held, c)
+	}
+	return e.Record.Hold(held)
+}
+
+func changeOf(s plan.Step) record.Change {
+	return record.Change{Kind: s.Kind, Target: s.Target, Name: s.Name, Group: s.Group, Before: s.Now, Wrote: s.Value}
 }
 
 // asked reports whether the plan still wants what was changed.
@@ -112,7 +145,7 @@ func (e *Engine) do(ctx context.Context, p *plan.Plan, s plan.Step) error {
 
 // intend puts a step on record.
 func (e *Engine) intend(s plan.Step, more func(*record.Change)) error {
-	c := record.Change{Kind: s.Kind, Target: s.Target, Name: s.Name, Group: s.Group, Before: s.Now, Wrote: s.Value}
+	c := changeOf(s)
 	if more != nil {
 		more(&c)
 	}
@@ -134,6 +167,12 @@ func (e *Engine) undo(ctx context.Context, which func(*record.Change) bool) erro
 	changes := slices.Clone(e.Record.Changes)
 	for _, c := range slices.Backward(changes) {
 		if !which(&c) {
+			continue
+		}
+		if c.Held {
+			if err := e.Record.Drop(c.ID()); err != nil {
+				return err
+			}
 			continue
 		}
 		err := e.revert(ctx, &c)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/record"
 )
 
 func (e *Engine) setParameter(s plan.Step) error {

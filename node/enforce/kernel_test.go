@@ -15,9 +15,9 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/machine"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/record"
 	"golang.org/x/sys/unix"
 )
 

@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/config/resource"
+	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/record"
-	"github.com/berth-runtime/berth/node/resource"
 )
 
 // StuckError is a limit of memory that was not lowered, because what is used
@@ -81,6 +83,20 @@ func (e *Engine) pressure(group string) float64 {
 	return stats.Memory.Pressure.Some.Avg10
 }
 
+// throttled is the pressure of our own cgroup where that is below a group whose memory is being reclaimed: what
+// holds us up there holds up the end of it, too. It is -1 elsewhere, and where it is not known.
+func (e *Engine) throttled(group string) float64 {
+	own, err := e.Machine.Cgroups.OfProcess(os.Getpid())
+	if err != nil {
+		return -1
+	}
+	defer own.Close()
+	if at := own.Path(); at != group && !strings.HasPrefix(at, strings.TrimSuffix(group, "/")+"/") {
+		return -1
+	}
+	return e.pressure(own.Path())
+}
+
 const lowerSteps = 8
 
 func (e *Engine) lowerByHigh(ctx context.Context, p *plan.Plan, s plan.Step, limit, used int64, set func() error) (err error) {
@@ -106,6 +122,10 @@ func (e *Engine) lowerByHigh(ctx context.Context, p *plan.Plan, s plan.Step, lim
 		reached := e.await(ctx, p.Config.ReclaimDeadline, func() bool {
 			if pressure := e.pressure(s.Group); pressure > float64(most) {
 				stuck = fmt.Sprintf("the pressure rose above reclaim-pressure (%d%%)", most)
+				return true
+			}
+			if e.throttled(s.Group) > float64(most) {
+				stuck = "berth-node itself is in this cgroup and is throttled by its memory.high (run it in a slice of its own, as berth-node.service does)"
 				return true
 			}
 			return e.used(s.Group) <= goal

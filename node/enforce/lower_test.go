@@ -2,6 +2,8 @@ package enforce
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -10,16 +12,24 @@ import (
 // it is taken back, and the other limits are set all the same.
 func TestLoweringIsGivenUp(t *testing.T) {
 	const text = "system-reserved: {memory: 1Gi, pids: 1000}\nsystem-reserved-enforce: true\nreclaim-deadline: 200ms\n"
-	for _, c := range []struct{ name, pressure, deaf, want string }{
-		{"the pressure rises", "some avg10=61.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", "",
+	for _, c := range []struct{ name, pressure, own, deaf, want string }{
+		{"the pressure rises", "some avg10=61.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", "", "",
 			"the pressure rose above reclaim-pressure (60%) (memory pressure 61%)"},
-		{"nothing can be reclaimed", "some avg10=59.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", "MemoryHigh",
+		{"nothing can be reclaimed", "some avg10=59.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", "", "MemoryHigh",
 			"reclaim-deadline (200ms) is over (memory pressure 59%)"},
+		{"we are throttled ourselves", "some avg10=59.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+			"some avg10=79.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=79.00 avg60=0.00 avg300=0.00 total=0\n", "MemoryHigh",
+			"berth-node itself is in this cgroup"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := machineWith(t, "unified")
 			m.Write("/sys/fs/cgroup/system.slice/memory.current", "4294967296\n")
 			m.Write("/sys/fs/cgroup/system.slice/memory.pressure", c.pressure)
+			if c.own != "" {
+				m.Write(fmt.Sprintf("/proc/%d/cgroup", os.Getpid()), "0::/system.slice/berth-node.service\n")
+				m.Write("/sys/fs/cgroup/system.slice/berth-node.service/memory.pressure", c.own)
+				m.Write("/sys/fs/cgroup/system.slice/berth-node.service/memory.current", "1\n")
+			}
 			m.Systemd.Deaf = c.deaf
 			attempt(t, m, 0, func(e *Engine) error {
 				err := apply(t, m, text)(e)

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/machine"
-	"github.com/berth-runtime/berth/node/record"
 )
 
 // killed is what a process of its own does in TestKilledUnderSystemd: it applies or

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
-	"github.com/berth-runtime/berth/node/resource"
+	"github.com/berth-runtime/berth/node/config/resource"
 	"golang.org/x/sys/unix"
 )
 
@@ -84,7 +84,7 @@ func (m *Machine) storage() (int64, bool) {
 	for _, dir := range []string{"/var/lib/kubelet", "/var/lib"} {
 		var st unix.Statfs_t
 		if unix.Statfs(m.Root+dir, &st) == nil && st.Blocks > 0 {
-			return int64(st.Blocks) * st.Bsize, true
+			return int64(st.Blocks) * int64(st.Bsize), true // Bsize has 32 bits on s390x
 		}
 	}
 	return 0, false

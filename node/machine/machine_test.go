@@ -9,10 +9,10 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/node/config"
-	"github.com/berth-runtime/berth/node/fake"
+	"github.com/berth-runtime/berth/node/config/resource"
 	"github.com/berth-runtime/berth/node/machine"
-	"github.com/berth-runtime/berth/node/resource"
-	"github.com/berth-runtime/berth/node/usage"
+	"github.com/berth-runtime/berth/node/machine/fake"
+	"github.com/berth-runtime/berth/node/machine/usage"
 )
 
 func TestCapacity(t *testing.T) {
@@ -61,6 +61,11 @@ func TestDaemons(t *testing.T) {
 	if err := os.Chmod(m.Dir+"/home/me/containerd", 0o777); err != nil {
 		t.Fatal(err)
 	}
+	// A container's that shares the host's pids, and has the names that count in its own root.
+	m.Process(8, "kubelet", "/usr/bin/kubelet", "/kubepods.slice/pod1", "pid:[1]")
+	m.Root(8, "/run/containers/1")
+	m.Process(9, "containerd", "/usr/bin/containerd", "/kubepods.slice/pod1", "pid:[1]")
+	m.Root(9, "/run/containers/1")
 	m.Process(15, "kubelet", "/usr/bin/kubelet", "/kubernetes.slice/kubelet.service", "pid:[1]")
 	m.Process(16, "my-runtime", "/opt/my-runtime", "/system.slice/my.service", "pid:[1]")
 	m.Systemd.Service("my.service", 16)

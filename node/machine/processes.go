@@ -126,11 +126,20 @@ func (p process) namespace() string {
 	return link
 }
 
-// ours reports whether a process is in our own pid namespace: containers have
-// daemons too, which are not the host's.
+// ours reports whether a process is one of the host's: in our own pid namespace, and with
+// the root directory of its first process. Containers have daemons too, and one that
+// shares the host's pids has a root of its own all the same.
 func (p process) ours() bool {
 	own, _ := os.Readlink(p.m.Root + "/proc/self/ns/pid")
-	return p.namespace() == own
+	if p.namespace() != own {
+		return false
+	}
+	root, err := os.Stat(p.file("root"))
+	if err != nil {
+		return false
+	}
+	first, err := os.Stat(process{p.m, 1}.file("root"))
+	return err == nil && os.SameFile(root, first)
 }
 
 // executable is the path of the program, also of one that was replaced since.

@@ -3,7 +3,7 @@ package plan
 import (
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/node/config"
-	"github.com/berth-runtime/berth/node/resource"
+	"github.com/berth-runtime/berth/node/config/resource"
 )
 
 // Facts are what a plan depends on.

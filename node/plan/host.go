@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/node/config"
-	"github.com/berth-runtime/berth/node/resource"
+	"github.com/berth-runtime/berth/node/config/resource"
 )
 
 // Parameters are the kernel's parameters that a node for containers has, with

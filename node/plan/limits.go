@@ -4,9 +4,10 @@ import (
 	"strconv"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
-	"github.com/berth-runtime/berth/node/allocatable"
+	"github.com/berth-runtime/berth/internal/ptr"
 	"github.com/berth-runtime/berth/node/config"
-	"github.com/berth-runtime/berth/node/resource"
+	"github.com/berth-runtime/berth/node/config/allocatable"
+	"github.com/berth-runtime/berth/node/config/resource"
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -43,7 +44,7 @@ func (p *Plan) limit(at Place, g Group) {
 			continue
 		case r.Name == resource.Memory:
 			// The kernel counts whole pages, and would show another number.
-			res.Memory = &specs.LinuxMemory{Limit: new(amount - amount%max(p.Facts.PageSize, 1))}
+			res.Memory = &specs.LinuxMemory{Limit: ptr.To(amount - amount%max(p.Facts.PageSize, 1))}
 			if p.Config.Protect && at.Role != Workloads {
 				p.protect(&res, *res.Memory.Limit)
 			}
@@ -77,9 +78,9 @@ func (p *Plan) weight(res *specs.LinuxResources, amount, capacity int64) {
 		res.Unified = map[string]string{"cpu.weight": strconv.FormatInt(weight, 10)}
 	case p.Driver == config.Systemd:
 		// Of its CPUWeight, which property makes.
-		res.CPU = &specs.LinuxCPU{Shares: new(uint64(max(weight*usualShares/usualWeight, 2)))}
+		res.CPU = &specs.LinuxCPU{Shares: ptr.To(uint64(max(weight*usualShares/usualWeight, 2)))}
 	default:
-		res.CPU = &specs.LinuxCPU{Shares: new(uint64(scaled(amount, capacity, usualShares, 262144, 2)))}
+		res.CPU = &specs.LinuxCPU{Shares: ptr.To(uint64(scaled(amount, capacity, usualShares, 262144, 2)))}
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/cgroup/systemd/unit"
-	"github.com/berth-runtime/berth/node/allocatable"
 	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/config/allocatable"
 )
 
 // Plan is what would be done.

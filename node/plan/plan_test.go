@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/node/config"
-	"github.com/berth-runtime/berth/node/resource"
+	"github.com/berth-runtime/berth/node/config/resource"
 )
 
 const gi = 1 << 30

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-runtime/berth/node/allocatable"
+	"github.com/berth-runtime/berth/node/config/allocatable"
+	"github.com/berth-runtime/berth/node/config/resource"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/resource"
 )
 
 // HTML draws a node as a page for browsers. It is self-contained: no script, no

@@ -3,8 +3,8 @@ package show
 import (
 	"encoding/json"
 
+	"github.com/berth-runtime/berth/node/machine/usage"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/usage"
 )
 
 type planJSON struct {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/berth-runtime/berth/node/allocatable"
 	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/config/allocatable"
 	"github.com/berth-runtime/berth/node/plan"
 )
 

@@ -10,9 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/berth-runtime/berth/node/fake"
+	"github.com/berth-runtime/berth/node/machine/fake"
+	"github.com/berth-runtime/berth/node/machine/usage"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/usage"
 )
 
 const text = `

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/node/config/resource"
+	"github.com/berth-runtime/berth/node/machine/usage"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/resource"
-	"github.com/berth-runtime/berth/node/usage"
 )
 
 // Node is a node at a moment.

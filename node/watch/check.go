@@ -12,9 +12,9 @@ import (
 
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/enforce"
+	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/machine"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/record"
 )
 
 // A fight is when somebody changes back what we mend, over and over. We stop
@@ -150,6 +150,8 @@ func (d *Daemon) who(s plan.Step, n *news) string {
 	switch {
 	case s.Kind == plan.SetParameter:
 		file = d.Machine.ParameterFile(s.Target)
+	case s.Kind == plan.SetScore:
+		file = d.Machine.ScoreFile(s.Process.PID)
 	case s.Write != nil:
 		file = d.Machine.File(s.Group, s.Write.Controller, s.Write.File)
 	}

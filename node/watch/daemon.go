@@ -9,15 +9,17 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup/systemd/placement"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/enforce"
+	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/machine"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/record"
+	"golang.org/x/sys/unix"
 )
 
 // Daemon keeps a plan true.
@@ -105,7 +107,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 // cgroup v2: systemd runs ExecReload= in .control/ beside it, which it can't make
 // in a cgroup that has processes.
 func (d *Daemon) settleDown() {
-	if d.Getenv("INVOCATION_ID") == "" || d.Machine.Root != "" || d.Machine.Cgroups.Mode().String() != "unified" {
+	// INVOCATION_ID is inherited by all that a service starts, a shell with us in it too: the unit is ours if systemd has
+	// executed us (SYSTEMD_EXEC_PID came with systemd 248).
+	executed := d.Getenv("SYSTEMD_EXEC_PID")
+	ours := executed == strconv.Itoa(os.Getpid()) || executed == "" && os.Getppid() == 1
+	if d.Getenv("INVOCATION_ID") == "" || !ours || d.Machine.Root != "" || d.Machine.Cgroups.Mode().String() != "unified" {
 		return
 	}
 	if _, err := placement.Island(d.Machine.Cgroups); err != nil {
@@ -196,6 +202,8 @@ func watched(m *machine.Machine, p *plan.Plan) []string {
 		case s.CheckOnly:
 		case s.Kind == plan.SetParameter:
 			paths = append(paths, m.ParameterFile(s.Target))
+		case s.Kind == plan.SetScore:
+			paths = append(paths, m.ScoreFile(s.Process.PID))
 		case s.Write != nil:
 			if path := m.File(s.Group, s.Write.Controller, s.Write.File); path != "" {
 				paths = append(paths, path)
@@ -327,10 +335,33 @@ func (d *Daemon) status() string {
 	return fmt.Sprintf("%d settings hold, %d do not; %d drifts mended", held, len(d.state.unmended), d.state.mended)
 }
 
+// removeSocket removes what a server has left that was killed: a socket that nobody listens
+// at. Any other file is somebody's.
+func removeSocket(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != os.ModeSocket {
+		return fmt.Errorf("%s is there already, and is no socket; choose another path", path)
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close()
+	}
+	if !errors.Is(err, unix.ECONNREFUSED) {
+		return fmt.Errorf("%s is a socket that may be in use; choose another path, or remove it", path)
+	}
+	return os.Remove(path)
+}
+
 // listenOn opens the address of the server.
 func listenOn(address string) (net.Listener, error) {
 	if path, ok := cutUnix(address); ok {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := removeSocket(path); err != nil {
 			return nil, err
 		}
 		return net.Listen("unix", path)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/node/config"
-	"github.com/berth-runtime/berth/node/fake"
+	"github.com/berth-runtime/berth/node/machine/fake"
 )
 
 // lines are what a daemon says, for a test to wait for.

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/berth-runtime/berth/node/fake"
+	"github.com/berth-runtime/berth/node/machine/fake"
 )
 
 const scores = `
@@ -48,6 +48,20 @@ func TestScoresOfUnitsThatStart(t *testing.T) {
 	m.Systemd.Service("my.service", 702)
 	m.Systemd.Signals <- "my.service"
 	r.awaitScore(702, "-900")
+}
+
+// A score that somebody changes is set back at once, also one that was right from the beginning, and it is told who did it.
+func TestScoreIsChanged(t *testing.T) {
+	rootOnly(t)
+	m := fake.New(t, "unified", true)
+	m.Process(700, "kubelet", "/usr/bin/kubelet", "/kubernetes.slice/kubelet.service", "pid:[1]")
+	m.Systemd.Service("kubelet.service", 700)
+	m.Write("/proc/700/oom_score_adj", "-999\n")
+	r := startOn(m, t, scores)
+	r.awaitReady()
+	r.byHand("-100", "/proc/700/oom_score_adj")
+	r.awaitSaid("kubelet pid 700 is -100 where node.yaml:2: oom-scores.kubelet wants -999; changed by ")
+	r.awaitScore(700, "-999")
 }
 
 // Without systemd the end of a daemon is told by its pidfd, and the next one looked for.

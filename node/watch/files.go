@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -124,17 +125,27 @@ func (f *files) close() {
 
 func (f *files) read() {
 	buf := make([]byte, 4096)
-	for {
+	for failed := 0; ; {
 		n, err := f.file.Read(buf)
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
-		if err != nil {
+		if err == nil {
+			failed = 0
+		} else {
 			n = 0 // fanotify could not open the file for us (fanotify(7)): something was written
 			select {
 			case f.events <- written{}:
 			case <-f.done:
 				return
+			}
+			// Where that goes on, whoever is told looks at everything each time.
+			if failed++; failed > 1 {
+				select {
+				case <-time.After(min(time.Second<<min(failed-2, 6), time.Minute)):
+				case <-f.done:
+					return
+				}
 			}
 		}
 		list := f.inotify

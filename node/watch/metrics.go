@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-runtime/berth/node/config/resource"
+	"github.com/berth-runtime/berth/node/machine/usage"
 	"github.com/berth-runtime/berth/node/plan"
-	"github.com/berth-runtime/berth/node/resource"
-	"github.com/berth-runtime/berth/node/usage"
 )
 
 // exposition writes metrics in Prometheus' text format, version 0.0.4.

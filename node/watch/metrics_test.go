@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	deploy "github.com/berth-runtime/berth/deploy/node"
+	deploy "github.com/berth-runtime/berth/build/deploy/node"
 )
 
 func TestMetricsAreWhatPrometheusReads(t *testing.T) {
@@ -63,7 +63,7 @@ func promtool(t *testing.T, input string, args ...string) {
 	}
 }
 
-const shipped = "../../deploy/node/"
+const shipped = "../../build/deploy/node/"
 
 func TestPromtoolReadsTheMetrics(t *testing.T) {
 	r := start(t, wanted)

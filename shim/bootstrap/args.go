@@ -18,6 +18,8 @@ type Args struct {
 	Version     bool
 	Help        bool
 	Info        bool
+	// PublishBinary is containerd's own program, which publishes events where there is no socket for that.
+	PublishBinary string
 	// Command is "start", "delete", or "" for the server.
 	Command string
 }
@@ -26,7 +28,6 @@ type Args struct {
 // two, the value after "=" or as the next argument, all before the command.
 func ParseArgs(args []string) (*Args, error) {
 	a := new(Args)
-	var unused string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		if !strings.HasPrefix(arg, "-") {
@@ -44,7 +45,7 @@ func ParseArgs(args []string) (*Args, error) {
 			*set = value != "false"
 			continue
 		}
-		set := a.text(name, &unused)
+		set := a.text(name)
 		if set == nil {
 			return nil, fmt.Errorf("flag -%s is not known", name)
 		}
@@ -77,8 +78,8 @@ func (a *Args) boolean(name string) *bool {
 	return nil
 }
 
-// text is where a flag's value goes; unused takes those that are of no use here.
-func (a *Args) text(name string, unused *string) *string {
+// text is where a flag's value goes.
+func (a *Args) text(name string) *string {
 	switch name {
 	case "namespace":
 		return &a.Namespace
@@ -93,7 +94,7 @@ func (a *Args) text(name string, unused *string) *string {
 	case "debug-socket":
 		return &a.DebugSocket
 	case "publish-binary":
-		return unused
+		return &a.PublishBinary
 	}
 	return nil
 }

@@ -9,21 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	bootstrap "github.com/containerd/containerd/api/runtime/bootstrap/v1"
-	"github.com/containerd/containerd/api/types"
-	runc "github.com/containerd/containerd/api/types/runc/options"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
-
+	"github.com/berth-runtime/berth/internal/ptr"
 	"github.com/berth-runtime/berth/shim/engine"
-	"github.com/berth-runtime/berth/shim/options"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 func TestParseArgs(t *testing.T) {
 	full := "-namespace ns --address=/run/c.sock -publish-binary /usr/bin/containerd -id c1 -bundle /b -debug start"
 	a, err := ParseArgs(strings.Fields(full))
-	if err != nil || *a != (Args{Namespace: "ns", ID: "c1", Address: "/run/c.sock", Bundle: "/b", Debug: true, Command: "start"}) {
+	if err != nil || *a != (Args{Namespace: "ns", ID: "c1", Address: "/run/c.sock", Bundle: "/b", PublishBinary: "/usr/bin/containerd", Debug: true, Command: "start"}) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for line, want := range map[string]Args{
@@ -45,34 +40,25 @@ func TestParseArgs(t *testing.T) {
 	}
 }
 
-func marshal(t testing.TB, m proto.Message) []byte {
-	t.Helper()
-	b, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func TestBothFormsOfParameters(t *testing.T) {
 	a := &Args{ID: "c1", Namespace: "ns"}
-	o := &anypb.Any{TypeUrl: "containerd.runc.v1.Options", Value: marshal(t, &runc.Options{BinaryName: "crun"})}
+	o := &wire.Any{TypeURL: "containerd.runc.v1.Options", Value: wire.Marshal(&wire.RuncOptions{BinaryName: "crun"})}
 	dir := "/run/short"
-	modern := &bootstrap.BootstrapParams{
-		InstanceID: "c1", Namespace: "ns", ContainerdTtrpcAddress: "/t", SocketDir: &dir,
-		Extensions: []*bootstrap.Extension{{}, {Value: &anypb.Any{TypeUrl: "some.other.Thing", Value: []byte{1}}}, {Value: o}},
+	modern := &wire.BootstrapParams{
+		InstanceID: "c1", Namespace: "ns", TTRPCAddress: "/t", SocketDir: &dir,
+		Extensions: []*wire.Extension{{}, {Value: &wire.Any{TypeURL: "some.other.Thing", Value: []byte{1}}}, {Value: o}},
 	}
-	p, err := parseParams(marshal(t, modern), a)
+	p, err := parseParams(wire.Marshal(modern), a)
 	if err != nil || !p.modern || p.options.BinaryName != "crun" || p.socketDir != dir || p.message.TTRPCAddress != "/t" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	// As anypb.New names it, of which containerd's own AddExtension makes use.
-	withHost := &anypb.Any{TypeUrl: "type.googleapis.com/" + o.TypeUrl, Value: o.Value}
-	modern.Extensions = []*bootstrap.Extension{{Value: withHost}}
-	if p, err = parseParams(marshal(t, modern), a); err != nil || p.options.BinaryName != "crun" {
+	withHost := &wire.Any{TypeURL: "type.googleapis.com/" + o.TypeURL, Value: o.Value}
+	modern.Extensions = []*wire.Extension{{Value: withHost}}
+	if p, err = parseParams(wire.Marshal(modern), a); err != nil || p.options.BinaryName != "crun" {
 		t.Errorf("with a host before the type: %+v, %v", p, err)
 	}
-	p, err = parseParams(marshal(t, o), a)
+	p, err = parseParams(wire.Marshal(o), a)
 	if err != nil || p.modern || p.options.BinaryName != "crun" || p.message.TTRPCAddress != "" {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -81,7 +67,7 @@ func TestBothFormsOfParameters(t *testing.T) {
 	}
 	// Parameters of another container are not ours, and no options either.
 	modern.InstanceID = "c2"
-	if p, err = parseParams(marshal(t, modern), a); err == nil {
+	if p, err = parseParams(wire.Marshal(modern), a); err == nil {
 		t.Errorf("%+v", p)
 	}
 	if _, err := readStdin(bytes.NewReader(make([]byte, stdinLimit+1))); err == nil {
@@ -91,12 +77,12 @@ func TestBothFormsOfParameters(t *testing.T) {
 
 // FuzzParams: whatever comes on standard input gives options or an error.
 func FuzzParams(f *testing.F) {
-	f.Add(marshal(f, &bootstrap.BootstrapParams{InstanceID: "c", Namespace: "n"}))
-	f.Add(marshal(f, &bootstrap.BootstrapParams{InstanceID: "c", Namespace: "n", SocketDir: new("/run/s"), Extensions: []*bootstrap.Extension{
-		{}, {Value: &anypb.Any{TypeUrl: "another"}}, {Value: &anypb.Any{TypeUrl: "runtimeoptions.v1.Options", Value: []byte("\x1a\x05A = 1")}},
+	f.Add(wire.Marshal(&wire.BootstrapParams{InstanceID: "c", Namespace: "n"}))
+	f.Add(wire.Marshal(&wire.BootstrapParams{InstanceID: "c", Namespace: "n", SocketDir: ptr.To("/run/s"), Extensions: []*wire.Extension{
+		{}, {Value: &wire.Any{TypeURL: "another"}}, {Value: &wire.Any{TypeURL: "runtimeoptions.v1.Options", Value: []byte("\x1a\x05A = 1")}},
 	}}))
-	f.Add(marshal(f, &anypb.Any{TypeUrl: "containerd.runc.v1.Options"}))
-	f.Add(marshal(f, &anypb.Any{TypeUrl: "runtimeoptions.v1.Options", Value: []byte("\x1a\x05A = 1")}))
+	f.Add(wire.Marshal(&wire.Any{TypeURL: "containerd.runc.v1.Options"}))
+	f.Add(wire.Marshal(&wire.Any{TypeURL: "runtimeoptions.v1.Options", Value: []byte("\x1a\x05A = 1")}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := parseParams(b, &Args{ID: "c", Namespace: "n"})
 		if err == nil && p.options == nil {
@@ -188,20 +174,20 @@ func (describing) Features(context.Context) ([]byte, error) {
 }
 
 func TestInfo(t *testing.T) {
-	o := &anypb.Any{TypeUrl: "containerd.runc.v1.Options", Value: marshal(t, &runc.Options{BinaryName: "x"})}
-	for name, in := range map[string][]byte{"empty": nil, "options": marshal(t, o)} {
+	o := &wire.Any{TypeURL: "containerd.runc.v1.Options", Value: wire.Marshal(&wire.RuncOptions{BinaryName: "x"})}
+	for name, in := range map[string][]byte{"empty": nil, "options": wire.Marshal(o)} {
 		var out bytes.Buffer
 		var asked string
 		err := Info("io.containerd.berth.v2", "1.2", "abc", func(o *options.Options, _ string) (engine.Engine, error) {
 			asked = o.BinaryName
 			return describing{}, nil
 		}, bytes.NewReader(in), &out)
-		var got types.RuntimeInfo
-		if err != nil || proto.Unmarshal(out.Bytes(), &got) != nil {
+		var got wire.RuntimeInfo
+		if err != nil || wire.Unmarshal(out.Bytes(), &got) != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if got.Name != "io.containerd.berth.v2" || got.Version.Version != "1.2" || got.Version.Revision != "abc" ||
-			got.Features.TypeUrl != wire.FeaturesURL || string(got.Features.Value) != `{"ociVersionMin":"1.0.0"}` {
+			got.Features.TypeURL != wire.FeaturesURL || string(got.Features.Value) != `{"ociVersionMin":"1.0.0"}` {
 			t.Errorf("%s: %v", name, &got)
 		}
 		if (in != nil) != (asked == "x") || (in != nil) != (got.Options != nil) {

@@ -12,14 +12,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-runtime/berth/shim/bundle"
 	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/engine/ociexec"
+	"github.com/berth-runtime/berth/shim/internal/bundle"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/mounts"
-	"github.com/berth-runtime/berth/shim/ociexec"
-	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/task"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
 )
 
 // killed is the status of an init whose end nobody has seen: 128 and SIGKILL.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/berth-runtime/berth/internal/entry"
-	"github.com/berth-runtime/berth/internal/mountinfo"
+	"github.com/berth-runtime/berth/internal/proc/mountinfo"
+	"github.com/berth-runtime/berth/internal/start/entry"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +24,9 @@ func fork(a *Args, p *params, listener, debug *os.File) error {
 	if os.Getenv("SCHED_CORE") != "" {
 		// The group's cookie is inherited by the server and by the containers.
 		const forProcessGroup = 2 // PIDTYPE_PGID
-		if err := unix.Prctl(unix.PR_SCHED_CORE, unix.PR_SCHED_CORE_CREATE, 0, forProcessGroup, 0); err != nil {
+		err := unix.Prctl(unix.PR_SCHED_CORE, unix.PR_SCHED_CORE_CREATE, 0, forProcessGroup, 0)
+		// It is asked for where it is to be had: not in a kernel without it (EINVAL), nor where no core has two threads (ENODEV).
+		if err != nil && err != unix.EINVAL && err != unix.ENODEV {
 			return fmt.Errorf("SCHED_CORE is set: make a core scheduling group: %w", err)
 		}
 	}
@@ -40,6 +42,9 @@ func fork(a *Args, p *params, listener, debug *os.File) error {
 	argv := []string{os.Args[0], "-namespace", a.Namespace, "-id", a.ID, "-address", a.Address, "-socket", listener.Name()}
 	fd := null.Fd()
 	files := []uintptr{fd, fd, fd, listener.Fd()}
+	if a.PublishBinary != "" {
+		argv = append(argv, "-publish-binary", a.PublishBinary)
+	}
 	if a.Debug {
 		argv = append(argv, "-debug")
 	}

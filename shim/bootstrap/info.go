@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/berth-runtime/berth/shim/options"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 // Info prints what the runtime can do, for the options on standard input.

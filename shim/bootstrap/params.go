@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/berth-runtime/berth/shim/options"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 // stdinLimit is more than any options have; what is longer is no bootstrap.

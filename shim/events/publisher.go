@@ -1,11 +1,3 @@
-// Package events publishes a shim's events to containerd, in the order in which
-// they happened.
-//
-// There is one queue for a shim. Its head is sent until containerd has taken
-// it, however long that is away; only then comes the next. So nothing
-// overtakes, and nothing is lost but what containerd itself refuses. An event
-// is sent twice only where the connection broke between containerd's taking it
-// and its answer; both have the same timestamp.
 package events
 
 import (
@@ -13,8 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/reaper"
 )
 
 const (
@@ -26,9 +19,14 @@ const (
 	refusals = 5
 )
 
-// Publisher sends events to containerd's ttrpc socket.
+// forwarder takes one event to containerd. A *ttrpc.Error is its refusal; after any other error the event is tried again.
+type forwarder interface {
+	forward(*wire.Envelope) error
+}
+
+// Publisher sends events to containerd.
 type Publisher struct {
-	socket    string
+	to        forwarder
 	namespace string
 	log       func(string)
 
@@ -37,14 +35,22 @@ type Publisher struct {
 	more   chan struct{} // has an element when the queue may not be empty
 	closed chan struct{}
 	empty  chan struct{} // closed when the sender has left
-
-	client *ttrpc.Client // the sender's own
 }
 
 // New starts a publisher for the socket at an address.
 func New(address, namespace string, log func(string)) *Publisher {
+	return start(&socket{path: ttrpc.Path(address), namespace: namespace}, namespace, log)
+}
+
+// NewByBinary starts a publisher that has containerd's own program send each event, as shims did before there was a socket
+// for them: the contract of Runtime v2 has both.
+func NewByBinary(path, address, namespace string, r *reaper.Reaper, log func(string)) *Publisher {
+	return start(&binary{path: path, address: address, reaper: r, most: mostFailures}, namespace, log)
+}
+
+func start(to forwarder, namespace string, log func(string)) *Publisher {
 	p := &Publisher{
-		socket: ttrpc.Path(address), namespace: namespace, log: log,
+		to: to, namespace: namespace, log: log,
 		more: make(chan struct{}, 1), closed: make(chan struct{}), empty: make(chan struct{}),
 	}
 	go p.send()
@@ -121,7 +127,7 @@ func (p *Publisher) send() {
 func (p *Publisher) deliver(envelope *wire.Envelope) {
 	pause, refused, told := firstPause, 0, false
 	for {
-		err := p.try(envelope)
+		err := p.to.forward(envelope)
 		if err == nil {
 			return
 		}
@@ -140,29 +146,4 @@ func (p *Publisher) deliver(envelope *wire.Envelope) {
 		time.Sleep(pause)
 		pause = min(2*pause, longestPause)
 	}
-}
-
-func (p *Publisher) try(envelope *wire.Envelope) error {
-	fresh := p.client == nil
-	if fresh {
-		conn, err := ttrpc.Dial(p.socket)
-		if err != nil {
-			return err
-		}
-		p.client = ttrpc.NewClient(conn)
-	}
-	err := p.client.Call("containerd.services.events.ttrpc.v1.Events", "Forward",
-		[]*wire.KeyValue{{Key: "containerd-namespace-ttrpc", Value: p.namespace}},
-		callTimeout, &wire.ForwardRequest{Envelope: envelope}, &wire.Empty{})
-	var answer *ttrpc.Error
-	if err == nil || errors.As(err, &answer) {
-		return err
-	}
-	p.client.Close()
-	p.client = nil
-	if !fresh {
-		// The connection is of a containerd that has gone; there may be a new one.
-		return p.try(envelope)
-	}
-	return err
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-runtime/berth/cgroup"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 // or0 is a counter, or 0 where this host does not have it.

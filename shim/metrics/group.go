@@ -1,9 +1,3 @@
-// Package metrics reads a container's cgroup for the shim: its counters, as the
-// messages that containerd's clients take, and its kills for want of memory.
-//
-// On a host with version 2 alone the message is io.containerd.cgroups.v2.Metrics,
-// on all others that of version 1; nothing else is accepted by containerd's
-// CRI. The package only reads cgroups, through this module's own library.
 package metrics
 
 import (
@@ -18,7 +12,7 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/shim/engine"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 // controllers are those that a message has room for.
@@ -93,9 +87,9 @@ func (g *Group) Stats() (typeURL string, message []byte, err error) {
 		*m.Events.OOMKill = max(*m.Events.OOMKill, g.kills)
 	}
 	if g.host.Mode() == cgroup.Unified {
-		return wire.MetricsV2URL, wire.Marshal(v2(g.last)), nil
+		return wire.MetricsV2URL, wire.Marshal(V2(g.last)), nil
 	}
-	return wire.MetricsV1URL, wire.Marshal(v1(g.last)), nil
+	return wire.MetricsV1URL, wire.Marshal(V1(g.last)), nil
 }
 
 // read reads all counters, or says ErrNoStats where the cgroup has gone.

@@ -7,14 +7,11 @@ import (
 	"os/exec"
 	"testing"
 
-	cg1 "github.com/containerd/cgroups/v3/cgroup1/stats"
-	cg2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/shim/engine"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 // group makes a cgroup of that name with a process in it; end removes both.
@@ -65,17 +62,17 @@ func said(t *testing.T, g *Group) (limit, kills uint64) {
 		t.Fatal(err)
 	}
 	if kind == wire.MetricsV1URL {
-		var m cg1.Metrics
-		if err := proto.Unmarshal(message, &m); err != nil {
+		var m wire.V1Metrics
+		if err := wire.Unmarshal(message, &m); err != nil {
 			t.Fatal(err)
 		}
-		return m.Memory.GetUsage().GetLimit(), m.MemoryOomControl.GetOomKill()
+		return m.Memory.Usage.Limit, m.MemoryOOMControl.OOMKill
 	}
-	var m cg2.Metrics
-	if err := proto.Unmarshal(message, &m); err != nil {
+	var m wire.V2Metrics
+	if err := wire.Unmarshal(message, &m); err != nil {
 		t.Fatal(err)
 	}
-	return m.Memory.GetUsageLimit(), m.MemoryEvents.GetOomKill()
+	return m.Memory.UsageLimit, m.MemoryEvents.OOMKill
 }
 
 // A unit's cgroup goes before anybody has asked for its counters; what it was

@@ -2,14 +2,15 @@ package metrics
 
 import (
 	"github.com/berth-runtime/berth/cgroup"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
-// unlimitedV1 is what version 1 shows for no limit of memory: the greatest page
+// UnlimitedV1 is what version 1 shows for no limit of memory: the greatest page
 // count, with pages of 4 KiB. Clients compare with it.
-const unlimitedV1 = 0x7ffffffffffff000
+const UnlimitedV1 = 0x7ffffffffffff000
 
-func v1(s *cgroup.Stats) *wire.V1Metrics {
+// V1 is containerd's message of a cgroup of version 1.
+func V1(s *cgroup.Stats) *wire.V1Metrics {
 	m := &wire.V1Metrics{Rdma: rdma(s.RDMA)}
 	if c := s.CPU; c != nil {
 		m.CPU = &wire.V1CPUStat{
@@ -47,7 +48,7 @@ func v1Entry(c *cgroup.Counter) *wire.V1MemoryEntry {
 	}
 	e := &wire.V1MemoryEntry{Limit: or0(c.Limit), Usage: or0(c.Usage), Max: or0(c.Peak), Failcnt: or0(c.Failures)}
 	if e.Limit == cgroup.NoLimit {
-		e.Limit = unlimitedV1
+		e.Limit = UnlimitedV1
 	}
 	return e
 }

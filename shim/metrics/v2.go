@@ -2,10 +2,11 @@ package metrics
 
 import (
 	"github.com/berth-runtime/berth/cgroup"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
-func v2(s *cgroup.Stats) *wire.V2Metrics {
+// V2 is containerd's message of a cgroup of version 2.
+func V2(s *cgroup.Stats) *wire.V2Metrics {
 	m := &wire.V2Metrics{Rdma: rdma(s.RDMA)}
 	if c := s.CPU; c != nil {
 		const usec = 1000

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/reaper"
-	"github.com/berth-runtime/berth/shim/wire"
 )
 
 // mountFuse hands a mount of type fuse.NAME or fuse3.NAME to the helper that

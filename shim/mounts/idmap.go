@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/kernel"
 	"github.com/berth-runtime/berth/shim/reaper"
 )
 
@@ -51,7 +52,10 @@ func mapped(path string, o *options, attr uint64, r *reaper.Reaper) (int, error)
 	})
 	if err != nil {
 		unix.Close(tree)
-		return -1, fmt.Errorf("map the ids of %s (Linux 5.12, and a file system that can): %w", path, err)
+		if err == unix.ENOSYS {
+			err = kernel.IDMap.Missing(err)
+		}
+		return -1, fmt.Errorf("map the ids of %s (its file system must be one that can): %w", path, err)
 	}
 	return tree, nil
 }

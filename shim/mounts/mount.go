@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/reaper"
-	"github.com/berth-runtime/berth/shim/wire"
 )
 
 // Mount mounts a list in order under root. When one fails, those before it are

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/reaper"
-	"github.com/berth-runtime/berth/shim/wire"
 )
 
 var startReaper = sync.OnceValues(reaper.Start)

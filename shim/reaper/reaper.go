@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-runtime/berth/internal/entry"
+	"github.com/berth-runtime/berth/internal/start/entry"
 	"github.com/berth-runtime/berth/internal/sys"
 )
 

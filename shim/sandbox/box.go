@@ -12,15 +12,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-runtime/berth/shim/bundle"
+	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/internal/bundle"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/mounts"
-	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/task"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
-	"github.com/berth-runtime/berth/spec"
 )
 
 // box is a sandbox.
@@ -71,6 +71,9 @@ func newBox(tasks *task.Service, r *wire.CreateSandboxRequest) (*box, error) {
 		if err := wire.Unmarshal(r.Options.Value, p.config); err != nil {
 			return nil, task.Failf(ttrpc.InvalidArgument, "options of type %s: %w", r.Options.TypeURL, err)
 		}
+	}
+	if err := p.check(); err != nil {
+		return nil, task.Failf(ttrpc.InvalidArgument, "%w", err)
 	}
 	if p.netns != "" && p.hasUsers() {
 		if b.userns, err = userOwner(p.netns); err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-runtime/berth/program"
+	"github.com/berth-runtime/berth/engine/program"
 )
 
 // pauseReport is where the program would report a system call that fails:

@@ -12,9 +12,9 @@ import (
 
 	"github.com/berth-runtime/berth/internal/json"
 	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/task"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
 )
 
 // The words that CRI has for a sandbox's state.

@@ -1,14 +1,15 @@
 package sandbox
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
-	"github.com/berth-runtime/berth/shim/options"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 const (
@@ -88,14 +89,28 @@ func (p *pod) spec() *specs.Spec {
 	return s
 }
 
-// hasUsers says whether the pod is to have a user namespace.
-func (p *pod) hasUsers() bool {
+// users is what CRI says of the pod's user namespace, nil for nothing.
+func (p *pod) users() *wire.PodUserNamespace {
 	l := p.config.Linux
 	if l == nil || l.SecurityContext == nil || l.SecurityContext.Namespaces == nil {
-		return false
+		return nil
 	}
-	u := l.SecurityContext.Namespaces.User
+	return l.SecurityContext.Namespaces.User
+}
+
+// hasUsers says whether the pod is to have a user namespace.
+func (p *pod) hasUsers() bool {
+	u := p.users()
 	return u != nil && u.Mode == wire.NamespacePod
+}
+
+// check refuses what CRI wants refused: a user namespace is the pod's or the node's, not a container's (1) or that
+// of another one (3), though other namespaces have these modes.
+func (p *pod) check() error {
+	if u := p.users(); u != nil && u.Mode != wire.NamespacePod && u.Mode != wire.NamespaceNode {
+		return fmt.Errorf("user namespace mode %d of sandbox %q is not supported: POD (%d) and NODE (%d) are", u.Mode, p.id, wire.NamespacePod, wire.NamespaceNode)
+	}
+	return nil
 }
 
 // allAnnotations are the pod's, with those that hooks and tools know a sandbox by.

@@ -7,9 +7,9 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
-	"github.com/berth-runtime/berth/shim/options"
-	"github.com/berth-runtime/berth/shim/wire"
-	"github.com/berth-runtime/berth/spec"
+	"github.com/berth-runtime/berth/engine/spec"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 func podWith(change func(*pod, *wire.LinuxPodSandboxConfig, *wire.PodNamespaces)) *pod {
@@ -54,6 +54,17 @@ func TestNamespacesOfAPod(t *testing.T) {
 		// It must be a config that the engine takes, as it is written.
 		if _, _, err := spec.ParseChecked(spec.Format(s, "")); err != nil {
 			t.Errorf("%s: %v", test.what, err)
+		}
+	}
+}
+
+func TestUserNamespaceModes(t *testing.T) {
+	for mode, fits := range map[int32]bool{wire.NamespacePod: true, 1: false, wire.NamespaceNode: true, 3: false, 4: false, -1: false} {
+		err := podWith(func(_ *pod, _ *wire.LinuxPodSandboxConfig, of *wire.PodNamespaces) {
+			of.User = &wire.PodUserNamespace{Mode: mode}
+		}).check()
+		if (err == nil) != fits {
+			t.Errorf("mode %d: %v", mode, err)
 		}
 	}
 }

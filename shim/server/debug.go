@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/task"
-	"github.com/berth-runtime/berth/shim/ttrpc"
 )
 
 // debugTimeout is how long somebody who asks on the debug socket may take.

@@ -1,9 +1,3 @@
-// Package server is the shim's long-lived process: it ties the reaper, the
-// task, sandbox and streaming services, the publisher and the signals together, and serves
-// the socket that start has left to it.
-//
-// It runs with the first container's bundle as its current folder, which may be
-// gone any time, and writes its log into the FIFO there.
 package server
 
 import (
@@ -20,13 +14,13 @@ import (
 	"github.com/berth-runtime/berth/shim/bootstrap"
 	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/events"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/streaming"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/metrics"
-	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/sandbox"
-	"github.com/berth-runtime/berth/shim/streaming"
 	"github.com/berth-runtime/berth/shim/task"
-	"github.com/berth-runtime/berth/shim/ttrpc"
 )
 
 const (
@@ -72,7 +66,12 @@ func Run(a *bootstrap.Args, config Config) error {
 	unix.CloseOnExec(listenerFD)
 	listener := os.NewFile(listenerFD, a.Socket)
 
-	publisher := events.New(os.Getenv("TTRPC_ADDRESS"), a.Namespace, logger.warn)
+	var publisher *events.Publisher
+	if address := os.Getenv("TTRPC_ADDRESS"); address == "" && a.PublishBinary != "" {
+		publisher = events.NewByBinary(a.PublishBinary, a.Address, a.Namespace, r, logger.warn)
+	} else {
+		publisher = events.New(address, a.Namespace, logger.warn)
+	}
 	server := ttrpc.NewServer(logger.warn)
 	engines := &engineCache{engines: make(map[options.Options]engine.Engine)}
 	engines.open = func(o *options.Options) (engine.Engine, error) {

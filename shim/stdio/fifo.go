@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,9 +66,16 @@ func openOutput(ctx context.Context, path string) (*output, error) {
 
 // awaitReader opens a FIFO for writing when somebody has it open for reading.
 // Only an open that blocks can wait for that, so a thread does it; when ctx ends
-// first, the open is let go by a reader of our own. What that open gives is kept:
+// first, the open is let go by a reader of our own. Both go by a descriptor of the
+// FIFO: a client that gives up removes its name, and the thread would wait for ever. What that open gives is kept:
 // a reader that saw it closed would take that for the end of the output.
 func awaitReader(ctx context.Context, path string) (*os.File, error) {
+	place, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(place)
+	again := "/proc/self/fd/" + strconv.Itoa(place)
 	type result struct {
 		fd  int
 		err error
@@ -75,7 +83,7 @@ func awaitReader(ctx context.Context, path string) (*os.File, error) {
 	opened := make(chan result, 1)
 	go func() {
 		for {
-			fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+			fd, err := unix.Open(again, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 			if err != unix.EINTR {
 				opened <- result{fd, err}
 				return
@@ -95,7 +103,7 @@ func awaitReader(ctx context.Context, path string) (*os.File, error) {
 		}
 		return os.NewFile(uintptr(r.fd), path), nil
 	case <-ctx.Done():
-		if fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
+		if fd, err := unix.Open(again, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
 			if r := <-opened; r.err == nil {
 				unix.Close(r.fd)
 			}

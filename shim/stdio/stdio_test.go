@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -365,6 +366,38 @@ func TestDescriptorsAreClosed(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond) // the copies end by themselves
 	}
+}
+
+// A client that gives up takes the FIFO away; the thread that waits in open(2) for it ends all the same.
+func TestFIFOIsRemovedMeanwhile(t *testing.T) {
+	out := fifo(t, "out")
+	ctx, cancel := context.WithCancel(context.Background())
+	opened := make(chan error)
+	go func() {
+		_, err := Open(ctx, Config{Stdout: out}, theReaper(t), func(string) {})
+		opened <- err
+	}()
+	waiting := func() bool {
+		buf := make([]byte, 1<<20)
+		return strings.Contains(string(buf[:runtime.Stack(buf, true)]), "awaitReader.func")
+	}
+	becomes := func(want bool) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); waiting() != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("a thread waits for a reader: %t", !want)
+			}
+		}
+	}
+	becomes(true)
+	if err := os.Remove(out); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-opened; !errors.Is(err, context.Canceled) {
+		t.Errorf("open: %v", err)
+	}
+	becomes(false)
 }
 
 func FuzzParse(f *testing.F) {

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/berth-runtime/berth/shim/engine"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 func (s *Service) checkpoint(ctx context.Context, r *wire.CheckpointTaskRequest) (wire.Message, error) {

@@ -5,13 +5,14 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/berth-runtime/berth/shim/bundle"
 	"github.com/berth-runtime/berth/shim/engine"
-	"github.com/berth-runtime/berth/shim/options"
+	"github.com/berth-runtime/berth/shim/internal/bundle"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/guard"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/stdio"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
 )
 
 // container is a container of this shim.
@@ -26,6 +27,8 @@ type container struct {
 
 	// made is set, under the service's lock, when Create has succeeded.
 	made bool
+	// making is closed when Create has ended, however it did.
+	making chan struct{}
 
 	// change keeps the calls apart that change the container as a whole.
 	change sync.Mutex
@@ -77,6 +80,8 @@ type process struct {
 	ended bool
 	exit  reaper.Exit
 	done  chan struct{}
+	// failed is set for an exec that could not be started: it is over for who waits, and "created" for who looks.
+	failed bool
 	// settled says that what an end brings with it has been done.
 	settled bool
 }
@@ -139,7 +144,7 @@ func (p *process) onExit(e reaper.Exit) {
 		go c.initEnded()
 	case e.Status == killed:
 		go func() {
-			c.tellOOM()
+			c.guarded(c.tellOOM)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			p.settled = true
@@ -154,6 +159,14 @@ func (p *process) onExit(e reaper.Exit) {
 // killed is the status of what SIGKILL has ended.
 const killed = 128 + int(syscall.SIGKILL)
 
+// guarded does what an exit may be published without.
+func (c *container) guarded(f func()) {
+	_ = guard.Do(c.service.Log, func() error {
+		f()
+		return nil
+	})
+}
+
 // initEnded prepares the container for the exit of its init to be published.
 func (c *container) initEnded() {
 	ctx := context.Background()
@@ -163,11 +176,16 @@ func (c *container) initEnded() {
 	// Systemd is about to remove the cgroup of a unit that has ended: what it died
 	// of is read first, for that is asked of us; the other counters may be as of an
 	// earlier reading.
-	c.tellOOM()
-	if exit.Status == killed {
-		c.readStats()
-	}
-	if handle != nil {
+	c.guarded(func() {
+		c.tellOOM()
+		if exit.Status == killed {
+			c.readStats()
+		}
+	})
+	c.guarded(func() {
+		if handle == nil {
+			return
+		}
 		if c.config.SharedPid {
 			// Nothing else ends the rest of the container.
 			handle.Kill(ctx, syscall.SIGKILL, true)
@@ -176,7 +194,7 @@ func (c *container) initEnded() {
 			// The rest has been sent its SIGKILL, and is frozen.
 			handle.Resume(ctx)
 		}
-	}
+	})
 	if err := bundle.SaveEnd(c.bundle, bundle.End{Pid: exit.Pid, Status: exit.Status, At: exit.At}); err != nil {
 		c.service.Log("note the exit of " + c.id + ": " + err.Error())
 	}

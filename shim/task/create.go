@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/berth-runtime/berth/shim/bundle"
 	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/internal/bundle"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/mounts"
-	"github.com/berth-runtime/berth/shim/options"
 	"github.com/berth-runtime/berth/shim/stdio"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
 )
 
 func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.Message, error) {
@@ -36,7 +36,7 @@ func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.M
 	if err != nil {
 		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
 	}
-	c := &container{service: s, id: r.ID, bundle: r.Bundle, options: o, config: config, engine: eng, execs: make(map[string]*process)}
+	c := &container{service: s, id: r.ID, bundle: r.Bundle, options: o, config: config, engine: eng, execs: make(map[string]*process), making: make(chan struct{})}
 	c.init = c.newProcess("", stdio.Config{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal})
 	if r.Checkpoint != "" {
 		c.restore = &engine.Restore{Image: r.Checkpoint, Parent: r.ParentCheckpoint, Work: o.CriuWorkPath}
@@ -44,6 +44,7 @@ func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.M
 	if err := s.reserve(c); err != nil {
 		return nil, err
 	}
+	defer close(c.making)
 	if err := c.make(ctx, r); err != nil {
 		s.forget(c)
 		return nil, err

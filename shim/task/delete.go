@@ -5,12 +5,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/mounts"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
 )
 
 func (s *Service) delete(ctx context.Context, r *wire.DeleteRequest) (wire.Message, error) {
+	if err := s.awaitCreate(ctx, r.ID); err != nil {
+		return nil, err
+	}
 	c, p, err := s.findProcess(r.ID, r.ExecID)
 	if err != nil {
 		return nil, err
@@ -65,10 +68,8 @@ func (c *container) deleteInit(ctx context.Context) error {
 	if err := mounts.Unmount(filepath.Join(c.bundle, "rootfs")); err != nil {
 		return err
 	}
-	p.io.Close()
-	c.closeExecs()
+	c.letGo()
 	c.mu.Lock()
-	c.leaveCgroup()
 	c.service.Publish(&wire.TaskDelete{
 		ContainerID: c.id, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
 	})
@@ -77,10 +78,12 @@ func (c *container) deleteInit(ctx context.Context) error {
 	return nil
 }
 
-// closeExecs lets go of execs that no client has deleted.
-func (c *container) closeExecs() {
+// letGo closes what is held of a container that has ended, and of execs that no client has deleted.
+func (c *container) letGo() {
+	c.init.io.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.leaveCgroup()
 	for _, p := range c.execs {
 		if p.io != nil {
 			p.io.Close()

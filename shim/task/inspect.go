@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/shim/engine"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 // status is the state of a process as clients see it; it reads as a word. The
@@ -15,9 +15,9 @@ import (
 func (p *process) status() status {
 	c := p.container
 	switch {
-	case p.state == stopped:
+	case p.state == stopped && !p.failed:
 		return status(wire.StatusStopped)
-	case p.state == created, p.state == starting && p.child == nil:
+	case p.state == created, p.failed, p.state == starting && p.child == nil:
 		return status(wire.StatusCreated)
 	case c.pausing:
 		return status(wire.StatusPausing)

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-runtime/berth/shim/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 )
 
 // Lead makes a sandbox, by its bundle, the leader of all containers of this
@@ -26,7 +26,11 @@ func (s *Service) Lead(sandbox string) error {
 func (s *Service) StopAll(ctx context.Context, grace time.Duration) {
 	var all sync.WaitGroup
 	for _, c := range s.all() {
-		all.Go(func() { c.stop(ctx, grace) })
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			c.stop(ctx, grace)
+		}()
 	}
 	all.Wait()
 }

@@ -9,16 +9,12 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/shim/engine"
-	"github.com/berth-runtime/berth/shim/options"
+	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/stdio"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
 )
-
-// expectation is how long the shim stays for a container that a start has
-// announced. containerd creates it right after the start has answered.
-const expectation = time.Minute
 
 // Config is what a service works with.
 type Config struct {
@@ -55,7 +51,9 @@ type Service struct {
 
 // New makes a service without containers.
 func New(c Config) *Service {
-	return &Service{Config: c, first: c.First, containers: make(map[string]*container), expected: make(map[string]time.Time)}
+	s := &Service{Config: c, first: c.First, containers: make(map[string]*container), expected: make(map[string]time.Time)}
+	time.AfterFunc(expectation, s.nobodyCame)
+	return s
 }
 
 // Register makes the service answer on a server, as both versions of the task
@@ -72,15 +70,6 @@ func (s *Service) Register(server *ttrpc.Server) {
 	server.Register("containerd.task.v3.Task", methods)
 	server.Register(OwnService, map[string]ttrpc.Handler{ExpectMethod: Method(s.expect), ForgetMethod: Method(s.unexpect)})
 }
-
-// OwnService is the service of ours, by which a start tells a shim that is
-// running already that one more container is coming, and a delete that one that
-// a start has told of is not.
-const (
-	OwnService   = "berth.shim.v1.Shim"
-	ExpectMethod = "Expect"
-	ForgetMethod = "Forget"
-)
 
 // Method makes a handler of a function on messages.
 func Method[Req any, P interface {
@@ -141,30 +130,6 @@ func (s *Service) findProcess(id, execID string) (*container, *process, error) {
 	}
 	p, err := c.process(execID)
 	return c, p, err
-}
-
-func (s *Service) expect(_ context.Context, r *wire.ConnectRequest) (wire.Message, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		return nil, Failf(ttrpc.Unavailable, "the shim is about to leave")
-	}
-	s.expected[r.ID] = time.Now().Add(expectation)
-	time.AfterFunc(expectation, s.leaveIfDone)
-	return &wire.ConnectResponse{ShimPid: uint32(os.Getpid())}, nil
-}
-
-// unexpect ends a shim whose start was killed when it had left it: nobody knows
-// its address, so nobody would ever ask it to shut down.
-func (s *Service) unexpect(_ context.Context, r *wire.ConnectRequest) (wire.Message, error) {
-	s.mu.Lock()
-	delete(s.expected, r.ID)
-	if r.ID == s.first {
-		s.first, s.asked = "", true
-	}
-	s.mu.Unlock()
-	s.leaveIfDone()
-	return &wire.ConnectResponse{ShimPid: uint32(os.Getpid())}, nil
 }
 
 func (s *Service) connect(_ context.Context, r *wire.ConnectRequest) (wire.Message, error) {

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 
 	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/stdio"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
 )
 
 func (s *Service) start(ctx context.Context, r *wire.StartRequest) (wire.Message, error) {
@@ -32,14 +32,17 @@ func (c *container) startInit(ctx context.Context) error {
 	c.change.Lock()
 	defer c.change.Unlock()
 	p := c.init
-	if err := c.begin(p); err != nil {
+	c.mu.Lock()
+	err := c.begin(p)
+	c.mu.Unlock()
+	if err != nil {
 		return err
 	}
-	var err error
 	if c.restore != nil {
-		// The container begins to exist only now.
-		err = c.makeInit(ctx)
-		c.restore = nil
+		// The container begins to exist only now. One that could not be restored may be tried again.
+		if err = c.makeInit(ctx); err == nil {
+			c.restore = nil
+		}
 	} else {
 		release := c.service.Reaper.Hold() // hooks, and an init that ends at once
 		err = c.handle.Start(ctx)
@@ -60,13 +63,19 @@ func (c *container) startInit(ctx context.Context) error {
 
 // begin moves a process from created to starting. From then on its exit is held
 // back until the start has been published.
+// The container's lock must be held.
 func (c *container) begin(p *process) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p.state != created || p.ended {
-		return Failf(ttrpc.FailedPrecondition, "process %q of container %q is %s and cannot be started", p.eventID(), c.id, p.status())
+	if err := p.startable(); err != nil {
+		return err
 	}
 	p.state = starting
+	return nil
+}
+
+func (p *process) startable() error {
+	if p.state != created || p.ended {
+		return Failf(ttrpc.FailedPrecondition, "process %q of container %q is %s and cannot be started", p.eventID(), p.container.id, p.status())
+	}
 	return nil
 }
 
@@ -113,21 +122,18 @@ func (c *container) execAllowed() error {
 func (c *container) startExec(ctx context.Context, p *process) error {
 	p.start.Lock()
 	defer p.start.Unlock()
-	c.mu.Lock()
-	err := c.execAllowed()
-	c.mu.Unlock()
-	if err != nil {
-		return err
+	err := c.openExec(ctx, p)
+	if err == nil {
+		err = c.runExec(ctx, p)
 	}
-	if err := c.begin(p); err != nil {
-		return err
-	}
-	err = c.runExec(ctx, p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err != nil && p.state != starting {
+		return err
+	}
 	if err != nil {
 		// There was no process, and so there is no exit; but a Wait must return.
-		p.state = stopped
+		p.state, p.failed = stopped, true
 		p.exit.Status = 255
 		close(p.done)
 		c.settle(c.init)
@@ -139,10 +145,35 @@ func (c *container) startExec(ctx context.Context, p *process) error {
 	return nil
 }
 
-func (c *container) runExec(ctx context.Context, p *process) (err error) {
-	if p.io, err = c.openIO(ctx, p.config); err != nil {
+// openExec waits for the clients of an exec's streams, and then begins its start: not before, as the exit
+// of the init is held back while an exec is starting.
+func (c *container) openExec(ctx context.Context, p *process) error {
+	c.mu.Lock()
+	err := c.execAllowed()
+	if err == nil {
+		err = p.startable()
+	}
+	c.mu.Unlock()
+	if err != nil {
 		return err
 	}
+	io, failed := c.openIO(ctx, p.config)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err = c.execAllowed(); err == nil {
+		err = c.begin(p)
+	}
+	if err != nil {
+		if failed == nil {
+			io.Close()
+		}
+		return err
+	}
+	p.io = io // nil where they could not be opened
+	return failed
+}
+
+func (c *container) runExec(ctx context.Context, p *process) error {
 	defer c.service.Reaper.Hold()()
 	made, err := c.handle.Exec(context.WithoutCancel(ctx), &engine.Exec{
 		ID: p.execID, Process: p.spec, PidFile: c.pidFile(p.execID), Stdio: p.io.Child(),

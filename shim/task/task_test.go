@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/shim/engine"
-	"github.com/berth-runtime/berth/shim/ttrpc"
-	"github.com/berth-runtime/berth/shim/wire"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 func TestExitNeverComesBeforeTheStart(t *testing.T) {
@@ -103,6 +103,10 @@ func TestFailedStartOfAnExec(t *testing.T) {
 	w.engine.fail["exec"] = errors.New("no such program")
 	w.code("start", w.begin("c", "e"), ttrpc.Unknown)
 	w.waitFor("c", "e")
+	// It was never started: containerd's own tests want that told.
+	if answer, err := w.state(context.Background(), &wire.StateRequest{ID: "c", ExecID: "e"}); err != nil || answer.(*wire.StateResponse).Status != wire.StatusCreated {
+		t.Errorf("state %+v, %v", answer, err)
+	}
 	w.code("start again", w.begin("c", "e"), ttrpc.FailedPrecondition)
 	w.must(w.drop("c", "e"))
 	w.events("create", "start", "exec-added", "delete e")
@@ -112,8 +116,8 @@ func TestFailedStartOfAnExec(t *testing.T) {
 
 func TestFailedCreateLeavesNothing(t *testing.T) {
 	w := newWorld(t)
-	w.engine.fail["create"] = errors.New("config.json /process/args: missing")
-	if err := w.make("c"); err == nil || err.Error() != "config.json /process/args: missing" {
+	w.engine.fail["create"] = errors.New("config.json: /process/args: missing")
+	if err := w.make("c"); err == nil || err.Error() != "config.json: /process/args: missing" {
 		t.Errorf("the engine's own sentence became %v", err)
 	}
 	w.engine.fail = nil

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -21,6 +23,8 @@ func TestStateIsItsOwnersAlone(t *testing.T) {
 		"config.json": 0o600,
 		"state.json":  0o600,
 		"start":       fs.ModeSocket | 0o600,
+
+		harness.RootMark: 0o600,
 	}
 	seen := 0
 	check(t, filepath.WalkDir(b.Root, func(path string, e fs.DirEntry, err error) error {
@@ -111,5 +115,126 @@ func TestPidFileIsALink(t *testing.T) {
 		}
 		o.untouched()
 		harness.Report(t, "attacks", 1)
+	}
+}
+
+// A folder that is no state root, or not of this runtime alone, holds what is somebody's: names like those of our files say nothing.
+func TestForeignFilesInTheRoot(t *testing.T) {
+	b := harness.New(t)
+	home := b.Path("home")
+	makeTree(t, home, map[string]string{
+		"project/config.json": "{}", "project/state.json": `{"id":"project"}`, "project/main.c": "int main;", "app/config.json": "{}", "app/start": "#!",
+		"runc/state.json": `{"id":"runc","init_process_pid":1,"created":"2026-01-02T03:04:05Z","config":{}}`,
+	}, []string{"empty"})
+	check(t, filepath.WalkDir(home, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	}))
+	o := &outside{b: b, dir: home, kept: fingerprint(t, home)}
+	root := func(args ...string) harness.Result {
+		return b.Command(append([]string{"--root", home}, args...)...).Run()
+	}
+	root("gc").OK(t)
+	o.untouched()
+	ids := []string{"project", "app", "runc", "empty"}
+	for _, id := range ids {
+		root("delete", "--force", id).Fails(t, id, "stays")
+		root("delete", id).Fails(t, id)
+		root("kill", id, "KILL").Fails(t, id)
+		o.untouched()
+	}
+	// A container may be made there all the same; what is left of it is known by its record.
+	before := foreign(t, home, ids...)
+	c := b.Container("/bin/true")
+	c.Write()
+	root("run", "--bundle", c.Dir, c.ID).OK(t)
+	root("gc").OK(t)
+	if after := foreign(t, home, ids...); after != before {
+		t.Errorf("before:\n%safter:\n%s", before, after)
+	}
+	harness.Report(t, "attacks", 3+3*len(ids))
+}
+
+// foreign describes folders below one that may change itself.
+func foreign(t *testing.T, top string, names ...string) (all string) {
+	t.Helper()
+	for _, name := range names {
+		all += fingerprint(t, filepath.Join(top, name))
+	}
+	return all
+}
+
+// Somebody else may have put a link where the root is to be: in /tmp, where an ordinary user's is by default.
+func TestRootFolderIsALink(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "hang").RunDetached()
+	makeTree(t, b.Path("home/app"), map[string]string{"config.json": "{}", "start": "#!"}, nil)
+	check(t, os.Chmod(b.Path("home"), 0o700))
+	o := &outside{b: b, dir: b.Path("home"), kept: fingerprint(t, b.Path("home"))}
+	for name, to := range map[string]string{"to-home": b.Path("home"), "to-root": b.Root} {
+		link := b.Path(name)
+		check(t, os.Symlink(to, link))
+		for _, args := range [][]string{{"gc"}, {"list"}, {"state", c.ID}, {"delete", "--force", "app"}, {"delete", "--force", c.ID}, {"create", "--bundle", c.Dir, "another"}} {
+			b.Command(append([]string{"--root", link}, args...)...).Run().Fails(t, link, "symbolic link")
+		}
+	}
+	o.untouched()
+	if s := c.State(); s.Status != "running" {
+		t.Errorf("the container is %s", s.Status)
+	}
+	harness.Report(t, "attacks", 12)
+}
+
+// A record that is empty, cut off or another's: delete --force ends no container by forgetting it.
+func TestDamagedRecordOfARunningContainer(t *testing.T) {
+	harness.Hierarchies(t)
+	for name, test := range map[string]struct {
+		record, config string
+		path           bool
+	}{
+		"empty":                     {"", "-", true},
+		"half":                      {`{"runtime":"berth","id":"`, "-", true},
+		"empty, as its config is":   {"", "", false},
+		"empty, in the usual place": {"", "-", false},
+		"another's":                 {`{"id":"x"}`, "-", true},
+	} {
+		t.Run(strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(name), func(t *testing.T) {
+			b := harness.New(t)
+			c := b.Container("/inside", "hang")
+			c.Spec.Linux.CgroupsPath = ""
+			if test.path {
+				c.Spec.Linux.CgroupsPath = "/" + b.Tag + "/somewhere"
+			}
+			c.RunDetached()
+			folder := filepath.Join(b.Root, c.ID)
+			kept := map[string][]byte{}
+			for file, text := range map[string]string{"state.json": test.record, "config.json": test.config} {
+				data, err := os.ReadFile(filepath.Join(folder, file))
+				check(t, err)
+				kept[file] = data
+				if text != "-" {
+					check(t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
+				}
+			}
+			r := c.Command("delete", []string{"--force"}).Run()
+			r.Fails(t, c.ID, "state.json")
+			if name != "another's" && !strings.Contains(r.Stderr, strconv.Itoa(c.PID)) {
+				t.Errorf("process %d is not named: %s", c.PID, r.Stderr)
+			}
+			if err := syscall.Kill(c.PID, 0); err != nil {
+				t.Errorf("the process: %v", err)
+			}
+			for file, data := range kept {
+				check(t, os.WriteFile(filepath.Join(folder, file), data, 0o600))
+			}
+			if s := c.State(); s.Status != "running" {
+				t.Errorf("with its record again, it is %s", s.Status)
+			}
+			c.Delete("--force")
+			c.WaitExit()
+			harness.Report(t, "attacks", 1)
+		})
 	}
 }

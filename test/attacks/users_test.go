@@ -90,3 +90,32 @@ func TestUsersFileIsATrap(t *testing.T) {
 		})
 	}
 }
+
+// The home of a user is a word of the image's. One that no process can have as a variable does not keep the container from running.
+func TestHomeIsNoPath(t *testing.T) {
+	for name, home := range map[string]string{"NUL": "/home/a\x00b", "200 KB": "/" + strings.Repeat("h", 200<<10)} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			b := harness.New(t)
+			c := b.Container("/bin/sh", "-c", "echo $HOME")
+			unlink(t, c.Path("etc/passwd"))
+			check(t, os.WriteFile(c.Path("etc/passwd"), []byte("frob:x:1000:1000::"+home+":/bin/sh\nbrof:x:1001:1001::/fine:/bin/sh\n"), 0o644))
+			for uid, want := range map[uint32]string{1000: "/\n", 1001: "/fine\n"} {
+				c.Spec.Process.User.UID = uid
+				if got := c.Run().OK(t).Stdout; got != want {
+					t.Errorf("HOME of user %d is %q", uid, got)
+				}
+			}
+			c.Spec.Process.Args = []string{"/inside", "hang"}
+			c.RunDetached()
+			if got := c.Exec([]string{"--user", "frob"}, "/bin/sh", "-c", "echo $HOME").OK(t).Stdout; got != "/\n" {
+				t.Errorf("HOME of an exec is %q", got)
+			}
+			c.Delete("--force")
+			c.WaitExit()
+			if got := b.Command("box", "--rootfs", c.Rootfs(), "--user", "frob", "--", "/bin/sh", "-c", "echo $HOME").Run().OK(t).Stdout; got != "/\n" {
+				t.Errorf("HOME of a box is %q", got)
+			}
+			harness.Report(t, "attacks", 4)
+		})
+	}
+}

@@ -5,6 +5,6 @@
 // left behind, and fails the test for it.
 //
 // It knows of daemons, releases, images and leaks. What is done with a daemon is
-// the business of the tests: those in shim/integration speak its services
+// the business of the tests: those in shim/test/integration speak its services
 // directly, those in test/containerd2 use its Go client and CRI.
 package containerd

@@ -84,7 +84,7 @@ func (n *fakeNode) run(name string, args ...string) (out string, restarts int, e
 	if name == "install" {
 		args = append(args, "--from", n.from)
 	}
-	text, err := exec.Command("../../deploy/"+name, args...).CombinedOutput()
+	text, err := exec.Command("../../build/deploy/"+name, args...).CombinedOutput()
 	count, _ := os.ReadFile(restarted)
 	return string(text), len(count), err
 }
@@ -218,7 +218,7 @@ func TestManifests(t *testing.T) {
 			NodeSelector map[string]string `yaml:"nodeSelector"`
 		}
 	}
-	parse("../../deploy/runtimeclass.yaml", &class)
+	parse("../../build/deploy/runtimeclass.yaml", &class)
 	if err := yaml.Unmarshal([]byte(readPage(t, "kubernetes.md").block(t, "yaml", "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\n")), &documented); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestManifests(t *testing.T) {
 			}
 		}
 	}
-	parse("../../deploy/daemonset.yaml", &set)
+	parse("../../build/deploy/daemonset.yaml", &set)
 	spec := set.Spec.Template.Spec
 	for key, value := range class.Scheduling.NodeSelector {
 		if spec.NodeSelector[key] != value {
@@ -249,8 +249,8 @@ func TestManifests(t *testing.T) {
 	if len(spec.InitContainers) != 1 || strings.Join(spec.InitContainers[0].Command, " ") != "/berth/install --root /host" || !spec.HostPID {
 		t.Errorf("installer: %+v", spec)
 	}
-	image, err := os.ReadFile("../../deploy/Dockerfile")
-	if err != nil || !strings.Contains(string(image), "deploy/install deploy/uninstall /berth/") {
+	image, err := os.ReadFile("../../build/deploy/Dockerfile")
+	if err != nil || !strings.Contains(string(image), "build/deploy/install build/deploy/uninstall /berth/") {
 		t.Errorf("the image does not have the script where the manifest looks: %v\n%s", err, image)
 	}
 }

@@ -30,6 +30,7 @@ require (
 	github.com/StackExchange/wmi v1.2.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/berth-runtime/berth v0.0.0
+	github.com/berth-runtime/berth/test v0.0.0
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/checkpoint-restore/checkpointctl v1.6.0 // indirect
@@ -158,4 +159,7 @@ require (
 	tags.cncf.io/container-device-interface/specs-go v1.1.1 // indirect
 )
 
-replace github.com/berth-runtime/berth => ../..
+replace (
+	github.com/berth-runtime/berth => ../..
+	github.com/berth-runtime/berth/test => ..
+)

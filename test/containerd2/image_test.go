@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// buildImage does in a folder what deploy/Dockerfile says, over a base of busybox
+// buildImage does in a folder what build/deploy/Dockerfile says, over a base of busybox
 // in the place of Debian's, which would have to come from a registry. The programs
 // are stand-ins: nothing is to run them.
 func buildImage(t *testing.T) (image string) {
@@ -35,7 +35,7 @@ func buildImage(t *testing.T) (image string) {
 			t.Fatal(err)
 		}
 	}
-	text, err := os.ReadFile("../../deploy/Dockerfile")
+	text, err := os.ReadFile("../../build/deploy/Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +67,11 @@ func buildImage(t *testing.T) (image string) {
 				copyFile(t, "../../"+from, target) // a link is followed, as COPY does it
 			}
 		default:
-			t.Fatalf("deploy/Dockerfile: this test does not know what %s does", words[0])
+			t.Fatalf("build/deploy/Dockerfile: this test does not know what %s does", words[0])
 		}
 	}
 	if copied == 0 {
-		t.Fatal("deploy/Dockerfile copies nothing")
+		t.Fatal("build/deploy/Dockerfile copies nothing")
 	}
 	return image
 }
@@ -92,7 +92,7 @@ func copyFile(t *testing.T, from, to string) {
 func TestInstallerImage(t *testing.T) {
 	n := newFakeNode(t, true)
 	image := buildImage(t)
-	manifest, err := os.ReadFile("../../deploy/daemonset.yaml")
+	manifest, err := os.ReadFile("../../build/deploy/daemonset.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

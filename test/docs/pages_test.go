@@ -72,13 +72,13 @@ func TestReadme(t *testing.T) {
 	env := commands(t, b, "berth")
 	b.WriteFile("bin/sudo", "#!/bin/sh\nexec \"$@\"\n", 0o755)
 	// What is built is there already, and the tests are what runs this.
-	b.WriteFile("bin/make", "#!/bin/sh\ncase $* in run) exec scripts/first-run ;; build | test) ;; *) exit 2 ;; esac\n", 0o755)
-	scripts, err := filepath.Abs("../../scripts")
+	b.WriteFile("bin/make", "#!/bin/sh\ncase $* in run) exec build/scripts/first-run ;; build | test) ;; *) exit 2 ;; esac\n", 0o755)
+	scripts, err := filepath.Abs("../../build")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, target := range map[string]string{"bin": b.Path("bin"), "scripts": scripts} {
+	for name, target := range map[string]string{"bin": b.Path("bin"), "build": scripts} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 // On a terminal a line tells that something goes on; in a pipe there is nothing but what the command says.
 func TestWithProgress(t *testing.T) {
 	b := harness.New(t)
-	script, err := filepath.Abs("../../scripts/with-progress")
+	script, err := filepath.Abs("../../build/scripts/with-progress")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	t := &tracer{threads: map[int]*thread{}}
-	var at, fail, record, pids string
+	var at, fail, record, pids, tell string
 	flag.StringVar(&at, "at", "", "`PROCESS:NAME:N` of the call")
 	flag.StringVar(&t.fault.every, "every", "", "`NAME` of the calls")
 	flag.StringVar(&t.fault.text, "text", "", "`WORDS` in the path of the calls")
@@ -30,6 +30,7 @@ func main() {
 	flag.StringVar(&t.fault.hit, "hit", "", "`FILE` to write the call to when it has come")
 	flag.StringVar(&record, "record", "", "`FILE` to write the calls to")
 	flag.StringVar(&pids, "pids", "", "`FILE` to write the processes' ids to")
+	flag.StringVar(&tell, "tell", "", "`SOCKET` of who is told of each call before it is made, and answers with a byte")
 	flag.Parse()
 	err := t.fault.parse(at, fail)
 	if err == nil && flag.NArg() == 0 {
@@ -47,6 +48,9 @@ func main() {
 		if t.pids, err = os.Create(pids); err == nil {
 			defer t.pids.Close()
 		}
+	}
+	if err == nil {
+		t.listener, err = listen(tell)
 	}
 	var status unix.WaitStatus
 	if err == nil {

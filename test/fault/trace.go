@@ -14,17 +14,19 @@ import (
 
 // tracer follows one program and what it starts.
 type tracer struct {
-	fault   fault
-	record  *bufio.Writer
-	pids    *os.File
-	root    int
-	program string          // what the root executes
-	threads map[int]*thread // by id
-	started int             // processes so far
-	steps   int             // calls so far that change something
-	follows bool            // the end of the root is not the end
-	killed  int             // the process that was killed after its step
-	ending  bool            // the program is over; who is left is let go
+	fault  fault
+	record *bufio.Writer
+	pids   *os.File
+	// listener is told of calls before they are made; nil for nobody.
+	listener *listener
+	root     int
+	program  string          // what the root executes
+	threads  map[int]*thread // by id
+	started  int             // processes so far
+	steps    int             // calls so far that change something
+	follows  bool            // the end of the root is not the end
+	killed   int             // the process that was killed after its step
+	ending   bool            // the program is over; who is left is let go
 }
 
 // thread is one that is traced.
@@ -195,6 +197,7 @@ func (t *tracer) event(tid int, th *thread, cause int) bool {
 		case strings.HasPrefix(exe, "/memfd:berth"):
 			th.process.init, th.process.own = true, false
 		case exe != t.program:
+			t.listener.tell("exec", th.process.number, tid, exe)
 			if th.let {
 				// A SIGSTOP is under way. It can't be waited for: a container may be frozen before
 				// it comes. SIGCONT takes it back (signal(7)).
@@ -246,6 +249,9 @@ func (t *tracer) call(tid int, th *thread) {
 			step = "step"
 		}
 		fmt.Fprintf(t.record, "%d:%s:%d\t%s\t%s\n", c.process, c.name, c.n, step, c.text)
+	}
+	if t.listener != nil {
+		t.listener.tell("call", c.process, th.process.pid, c.name, c.n, c.text)
 	}
 	if !t.fault.is(c) {
 		return

@@ -25,7 +25,7 @@ image_of() { # kernel|mirror|SUITE: its folder; named by what it is made from, s
 	local inputs
 	case $1 in
 	kernel) inputs="make-kernel uml.config" ;;
-	mirror) inputs="make-mirror ../../scripts/install-for" ;;
+	mirror) inputs="make-mirror ../../build/scripts/install-for" ;;
 	*) inputs="make-image guest/agent guest/agent.service" ;;
 	esac
 	# shellcheck disable=SC2086

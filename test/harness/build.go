@@ -66,6 +66,12 @@ var busybox = sync.OnceValues(func() (string, error) {
 	return copied(source, "busybox")
 })
 
+// Busybox is the path of a static busybox.
+func Busybox(t testing.TB) string {
+	t.Helper()
+	return must(t, busybox)
+}
+
 // copied puts a program into the session, so that root file systems can have hard links to it.
 func copied(source, name string) (string, error) {
 	data, err := os.ReadFile(source)
@@ -90,7 +96,7 @@ func build(folder string) (string, error) {
 	return target, Build(folder, target)
 }
 
-// Build makes a program of the module as scripts/build makes what is released: the same entry, the same beginning of Go's.
+// Build makes a program of the module as build/scripts/build makes what is released: the same entry, the same beginning of Go's.
 func Build(folder, target string) error {
 	top, err := moduleFolder()
 	if err != nil {
@@ -104,13 +110,15 @@ func Build(folder, target string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	overlay, err := exec.Command(filepath.Join(top, "scripts/overlay"), temp).Output()
+	overlay, err := exec.Command(filepath.Join(top, "build/scripts/overlay"), temp).Output()
 	if err != nil {
-		return fmt.Errorf("scripts/overlay: %w", err)
+		return fmt.Errorf("build/scripts/overlay: %w", err)
 	}
-	flags := append([]string{"build", "-trimpath", "-ldflags=" + linkerFlags(folder), "-o", target}, strings.Fields(string(overlay))...)
-	cmd := exec.Command("go", append(flags, module+"/"+folder)...)
-	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags="+linkerFlags(folder), "-o", target, module+"/"+folder)
+	cmd.Dir, cmd.Env = top, append(append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off"), strings.Split(strings.TrimSpace(string(overlay)), "\n")...)
+	if strings.HasPrefix(folder, "test/") {
+		cmd.Dir = filepath.Join(top, "test") // which is a module of its own
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", folder, err, out)
 	}

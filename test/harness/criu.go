@@ -24,13 +24,13 @@ func NeedCriu(t testing.TB) (path string) {
 	}
 	path, err := workingCriu()
 	if err != nil {
-		Skip(t, "needs a criu that works on this kernel (scripts/fetch-criu gets one): %v", err)
+		Skip(t, "needs a criu that works on this kernel (build/scripts/fetch-criu gets one): %v", err)
 	}
 	limitCriu(t)
 	return path
 }
 
-// workingCriu looks at the one that BERTH_CRIU names, the one of PATH, and the one that scripts/fetch-criu got.
+// workingCriu looks at the one that BERTH_CRIU names, the one of PATH, and the one that build/scripts/fetch-criu got.
 var workingCriu = sync.OnceValues(func() (string, error) {
 	if named := os.Getenv("BERTH_CRIU"); named != "" {
 		return named, tryCriu(named)

@@ -17,7 +17,7 @@ func look(fds map[int]string) view.View {
 	v := view.View{
 		Args: os.Args, Env: os.Environ(), FDs: fds,
 		PID: os.Getpid(), PPID: os.Getppid(),
-		Status:  status(),
+		Status:  status("/proc/self/status"),
 		Mounts:  view.ParseMountinfo(read("/proc/self/mountinfo")),
 		Limits:  limits(),
 		NS:      namespaces(),
@@ -62,9 +62,9 @@ func lines(path string) []string {
 	return out
 }
 
-func status() map[string]string {
+func status(file string) map[string]string {
 	m := map[string]string{}
-	for _, line := range strings.Split(read("/proc/self/status"), "\n") {
+	for _, line := range strings.Split(read(file), "\n") {
 		if key, value, ok := strings.Cut(line, ":"); ok {
 			m[key] = strings.Join(strings.Fields(value), " ")
 		}

@@ -1,8 +1,3 @@
-// Command inside is the helper program that integration tests put into a container, to look and try from there.
-//
-// It prints JSON of package view. It is static and needs nothing of the container but itself; what
-// it reads of /proc it leaves empty where there is none. It takes no part in setting anything up: a
-// container is judged by what this program finds, never by what the engine says it did.
 package main
 
 import (
@@ -22,7 +17,7 @@ func main() {
 	// Before anything else opens one.
 	fds := openFDs()
 	if len(os.Args) < 2 {
-		fail("usage: inside look|try|hook|signals|winch|hang|send|notify|without|filtered|as|nested|covered …")
+		fail("usage: inside look|try|hook|signals|winch|hang|headless|send|agent|notify|without|filtered|as|nested|covered|seize|lease|mute|report|caller …")
 	}
 	words := os.Args[2:]
 	switch os.Args[1] {
@@ -43,18 +38,32 @@ func main() {
 		for {
 			unix.Pause()
 		}
+	case "headless":
+		headless()
 	case "send":
 		send(words)
+	case "agent":
+		agent()
 	case "without":
 		without(words)
 	case "filtered":
 		filtered(words)
 	case "as":
 		as(words)
+	case "report":
+		report(fds, words)
+	case "caller":
+		caller(words)
 	case "nested":
 		nested(words)
 	case "covered":
 		covered(words)
+	case "lease":
+		holdLease(words)
+	case "mute":
+		mute(words)
+	case "seize":
+		seize(words)
 	case "notify":
 		if err := notify(words); err != nil {
 			fail(err.Error())

@@ -80,12 +80,34 @@ var attempts = map[string]func(args []string) (string, error){
 	"remount-rw": func(a []string) (string, error) {
 		return "", unix.Mount("", a[0], "", unix.MS_REMOUNT|unix.MS_BIND, "")
 	},
-	"umount":      func(a []string) (string, error) { return "", unix.Unmount(a[0], unix.MNT_DETACH) },
-	"chown":       func(a []string) (string, error) { return "", unix.Lchown(a[0], int(number(a[1])), int(number(a[2]))) },
+	"umount": func(a []string) (string, error) { return "", unix.Unmount(a[0], unix.MNT_DETACH) },
+	"chown":  func(a []string) (string, error) { return "", unix.Lchown(a[0], int(number(a[1])), int(number(a[2]))) },
+	"chmod": func(a []string) (string, error) {
+		mode, err := strconv.ParseUint(a[1], 8, 32)
+		if err != nil {
+			return "", err
+		}
+		return "", os.Chmod(a[0], os.FileMode(mode))
+	},
+	"utimes":      func(a []string) (string, error) { return "", unix.Utimes(a[0], make([]unix.Timeval, 2)) },
 	"sethostname": func(a []string) (string, error) { return "", unix.Sethostname([]byte(a[0])) },
 	"kill":        func(a []string) (string, error) { return "", unix.Kill(int(number(a[0])), unix.Signal(number(a[1]))) },
 	"unshare":     func(a []string) (string, error) { return "", unix.Unshare(int(number(a[0]))) },
 	"chroot":      func(a []string) (string, error) { return "", unix.Chroot(a[0]) },
+	// escape takes the root off and enters the mount namespace anew, in what lies below.
+	"escape": func([]string) (string, error) {
+		fd, err := unix.Open("/proc/self/ns/mnt", unix.O_RDONLY, 0)
+		if err == nil {
+			err = unix.Unshare(unix.CLONE_FS)
+		}
+		if err == nil {
+			err = unix.Unmount("/", unix.MNT_DETACH)
+		}
+		if err != nil {
+			return "", err
+		}
+		return "", unix.Setns(fd, unix.CLONE_NEWNS)
+	},
 	// syscall makes a call by number, with up to six numbers as arguments.
 	"syscall": func(a []string) (string, error) {
 		var n [7]uintptr

@@ -77,3 +77,44 @@ func TestExecCPUAffinity(t *testing.T) {
 	c.Exec([]string{"--process", file}).FailsWith(t, 255, "execCPUAffinity/initial")
 	c.Delete("--force")
 }
+
+// A daemon that is pinned to some CPUs does not pin its containers, nor what is added to
+// them; a box is for one command of its caller, and stays where that is.
+func TestPinnedCaller(t *testing.T) {
+	list := cpus(t, 2)
+	b := harness.New(t)
+	b.Wrap = []string{"taskset", "-c", fmt.Sprint(list[0])}
+	c := b.Container("/inside", "hang").Create()
+	var created unix.CPUSet
+	if err := unix.SchedGetaffinity(c.PID, &created); err != nil {
+		t.Fatal(err)
+	}
+	if created.Count() != len(list) {
+		t.Errorf("the created process may run on %d CPUs, want all %d", created.Count(), len(list))
+	}
+	c.Start()
+	if got := harness.ParseView(t, c.Exec(nil, "/inside", "look").OK(t).Stdout).CPUs; !slices.Equal(got, list) {
+		t.Errorf("exec: runs on %v, want %v", got, list)
+	}
+	c.Delete("--force")
+	if got := b.Container().Look().CPUs; !slices.Equal(got, list) {
+		t.Errorf("run: runs on %v, want %v", got, list)
+	}
+	out := b.Berth("box", "--", "grep", "Cpus_allowed_list", "/proc/self/status").OK(t).Stdout
+	if want := fmt.Sprintf("Cpus_allowed_list:\t%d\n", list[0]); out != want {
+		t.Errorf("a box: %q, want %q", out, want)
+	}
+}
+
+// Where the caller's CPUs and those of the cgroup have none in common, the cgroup's hold.
+func TestPinnedCallerBesideACpuset(t *testing.T) {
+	harness.Controller(t, "cpuset")
+	list := cpus(t, 2)
+	b := harness.New(t)
+	b.Wrap = []string{"taskset", "-c", fmt.Sprint(list[0])}
+	c := b.Container()
+	c.Spec.Linux.Resources.CPU = &specs.LinuxCPU{Cpus: fmt.Sprint(list[1])}
+	if got := c.Look().CPUs; !slices.Equal(got, list[1:2]) {
+		t.Errorf("with cpuset %d: runs on %v", list[1], got)
+	}
+}

@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"encoding/json"
+	"os"
 	"slices"
 	"testing"
 
@@ -85,6 +87,52 @@ func TestCapabilitiesUnknown(t *testing.T) {
 	}
 	r := c.Run().OK(t).Warns(t, "CAP_OF_TOMORROW")
 	wantCaps(t, harness.ParseView(t, r.Stdout), "Bnd", "CAP_KILL")
+}
+
+// What the runtime does not have itself it can't grant: the container runs without, and
+// the warning says which. In a user namespace it can.
+func TestCapabilitiesThatCannotBeGranted(t *testing.T) {
+	for _, uid := range []uint32{0, 1000} {
+		b := harness.New(t)
+		b.Wrap = []string{"setpriv", "--bounding-set", "-sys_time"}
+		c := b.Container("/inside", "hang")
+		both := []string{"CAP_CHOWN", "CAP_SYS_TIME"}
+		c.Spec.Process.User.UID = uid
+		c.Spec.Process.Capabilities = &specs.LinuxCapabilities{Bounding: both, Effective: both, Permitted: both, Inheritable: both, Ambient: both}
+		out, w := b.Pipe()
+		c.Stderr = w
+		c.RunDetached()
+		w.Close()
+		out.Until("/process/capabilities: CAP_SYS_TIME can't be granted")
+		process := *c.Spec.Process
+		process.Args = []string{"/inside", "look"}
+		data, err := json.Marshal(process)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"exec", c.ID, "/inside", "look"}, {"exec", "--process", b.WriteFile("process.json", string(data), 0o644), c.ID}} {
+			v := harness.ParseView(t, b.Berth(args...).OK(t).Warns(t, "/capabilities", "CAP_SYS_TIME").Stdout)
+			for _, set := range []string{"Bnd", "Prm", "Eff", "Inh", "Amb"} {
+				wantCaps(t, v, set, "CAP_CHOWN")
+			}
+		}
+		first, err := os.ReadFile(procPath(c.PID, "status"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range []string{"CapBnd", "CapPrm", "CapEff", "CapInh", "CapAmb"} {
+			if got := statusField(string(first), set); got != "0000000000000001" {
+				t.Errorf("%s of the first process: %s", set, got)
+			}
+		}
+		c.Delete("--force")
+
+		c = b.Container("/inside", "look")
+		harness.UserNamespace(c.Spec)
+		c.Spec.Process.User.UID = uid
+		c.Spec.Process.Capabilities = &specs.LinuxCapabilities{Bounding: both, Effective: both, Permitted: both, Inheritable: both, Ambient: both}
+		wantCaps(t, harness.ParseView(t, c.Run().OK(t).Stdout), "Prm", both...)
+	}
 }
 
 // The sets are not only in /proc: what they don't allow is refused.

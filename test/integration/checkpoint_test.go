@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -34,7 +35,12 @@ func counting(t *testing.T, c *harness.Container) *pipes {
 	t.Helper()
 	p := newPipes(t)
 	p.give(c)
-	c.RunDetached()
+	if r := c.TryRunDetached(); r.Code != 0 {
+		p.to.Close()
+		buf := make([]byte, 1000)
+		n, _ := p.out.Read(buf)
+		t.Fatalf("the counter does not run: %s", buf[:n])
+	}
 	p.expect("one", "one 1")
 	return p
 }
@@ -148,6 +154,108 @@ func TestCheckpointAndRestore(t *testing.T) {
 		t.Errorf("the restored process ended with %v, want status 7", status)
 	}
 	c.Delete()
+}
+
+// What its clients do: containerd pauses a task before it has it written down. It is as
+// paused as it was when it goes on, and comes back running.
+func TestCheckpointOfAPausedContainer(t *testing.T) {
+	b := withCriu(t)
+	c := counter(b)
+	p := counting(t, c)
+	c.Command("pause", nil).Run().OK(t)
+	c.Command("checkpoint", []string{"--image-path", b.Path("kept"), "--leave-running"}).Run().OK(t)
+	if got := c.State().Status; got != "paused" {
+		t.Errorf("the container is %s after a checkpoint that leaves it", got)
+	}
+	if _, err := p.in.WriteString("two\n"); err != nil {
+		t.Fatal(err)
+	}
+	if says(p.out, 200*time.Millisecond) {
+		t.Error("a paused container has said something")
+	}
+	c.Command("resume", nil).Run().OK(t)
+	if !says(p.out, harness.Deadline) {
+		t.Fatal("the container does not go on")
+	}
+	p.out.Read(make([]byte, 100))
+	if got := c.State().Status; got != "running" {
+		t.Errorf("the container is %s after resume", got)
+	}
+	c.Command("pause", nil).Run().OK(t)
+	c.Command("checkpoint", []string{"--image-path", b.Path("image")}).Run().OK(t)
+	c.WaitExit()
+	restore(c, "--image-path", b.Path("image")).OK(t)
+	if got := c.State().Status; got != "running" {
+		t.Errorf("the container is %s after restore", got)
+	}
+	p.expect("three", "three 3")
+	c.Delete("--force")
+}
+
+// A checkpoint that fails leaves a container as it was, paused or not.
+func TestFailedCheckpointLeavesTheContainer(t *testing.T) {
+	b := withCriu(t)
+	for _, status := range []string{"running", "paused"} {
+		c := counter(b)
+		p := counting(t, c)
+		if status == "paused" {
+			c.Command("pause", nil).Run().OK(t)
+		}
+		c.Command("checkpoint", []string{"--image-path", b.Path("image"), "--page-server", "127.0.0.1:1"}).Run().Fails(t)
+		if got := c.State().Status; string(got) != status {
+			t.Errorf("the container is %s, and was %s", got, status)
+		}
+		if status == "paused" {
+			c.Command("resume", nil).Run().OK(t)
+		}
+		p.expect("two", "two 2")
+		c.Delete("--force")
+	}
+}
+
+// says waits for something to read.
+func says(f *os.File, limit time.Duration) bool {
+	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
+	for {
+		n, err := unix.Poll(fds, int(limit.Milliseconds()))
+		if err != unix.EINTR {
+			return n > 0
+		}
+	}
+}
+
+// A client may restore into a root file system made anew from the image, which has none of
+// the places that mounts had been given in the old one.
+func TestRestoreMakesTheTargetsOfMounts(t *testing.T) {
+	b := withCriu(t)
+	c := counter(b)
+	c.Spec.Root.Readonly = false
+	b.WriteFile("source", "from the host\n", 0o644)
+	if err := os.MkdirAll(b.Path("data/inner"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bind := func(destination, source string) specs.Mount {
+		return specs.Mount{Destination: destination, Type: "bind", Source: b.Path(source), Options: []string{"rbind"}}
+	}
+	c.Spec.Mounts = append(c.Spec.Mounts, bind("/etc/new/hosts", "source"), bind("/srv/data", "data"), bind("/srv/data/inner/file", "source"),
+		specs.Mount{Destination: "/scratch/deep", Type: "tmpfs", Source: "tmpfs"}, bind("/scratch/deep/file", "source"))
+	p := counting(t, c)
+	image := b.Path("image")
+	c.Command("checkpoint", []string{"--image-path", image}).Run().OK(t)
+	c.WaitExit()
+	for _, name := range []string{c.Path("etc/new"), c.Path("srv"), c.Path("scratch"), b.Path("data/inner/file")} {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restore(c, "--image-path", image).OK(t)
+	p.expect("two", "two 2")
+	for _, file := range []string{"/etc/new/hosts", "/srv/data/inner/file", "/scratch/deep/file"} {
+		if got := c.Exec(nil, "/bin/cat", file).OK(t).Stdout; got != "from the host\n" {
+			t.Errorf("%s has %q", file, got)
+		}
+	}
+	c.Delete("--force")
 }
 
 func TestRestoreWithTerminal(t *testing.T) {

@@ -43,8 +43,14 @@ func TestVersionByTheNameRunc(t *testing.T) {
 
 func TestUnknownWords(t *testing.T) {
 	b := harness.New(t)
+	// A command of runc's own that there is not ends with 3, which callers know.
+	for _, args := range [][]string{{"frobnicate"}, {"--debug", "runn"}} {
+		if r := b.Berth(args...); r.Code != 3 || !strings.Contains(r.Stderr, "unknown command") {
+			t.Errorf("%v: exit status %d, stderr %q", args, r.Code, r.Stderr)
+		}
+	}
 	for _, args := range [][]string{
-		{"frobnicate"}, {"--frobnicate", "list"}, {"list", "--frobnicate"}, {"run", "--frobnicate", "x"}, {"state", "x", "y"},
+		{"cgroup", "frobnicate"}, {"--frobnicate", "list"}, {"list", "--frobnicate"}, {"run", "--frobnicate", "x"}, {"state", "x", "y"},
 	} {
 		r := b.Berth(args...)
 		if r.Code != 1 || r.Stderr == "" {

@@ -58,17 +58,29 @@ func TestConsoleSocketMessage(t *testing.T) {
 	}
 }
 
-// The master's end sees what the process writes, untranslated: who wants carriage returns adds them.
-func TestConsoleDoesNotTranslate(t *testing.T) {
+// A terminal that is handed over has the settings of any new one: clients copy its output to terminals in raw mode, which show a
+// staircase without carriage returns.
+func TestConsoleIsAsNew(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "echo one; echo two")
 	c.Spec.Process.Terminal = true
 	s := b.FDSocket("console.sock")
 	c.RunDetached("--console-socket", s.Path)
-	if got := s.ReceiveTerminal().All(); got != "one\ntwo\n" {
+	if got := s.ReceiveTerminal().All(); got != "one\r\ntwo\r\n" {
 		t.Errorf("the terminal said %q", got)
 	}
 	c.WaitExit()
+}
+
+// The terminal of a command in the foreground adds carriage returns itself; its output in a file has none.
+func TestForegroundTerminalDoesNotTranslate(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/bin/sh", "-c", "echo one; echo two")
+	c.Spec.Process.Terminal = true
+	r := c.Command("run", nil).Run()
+	if r.Stdout != "one\ntwo\n" {
+		t.Errorf("the output is %q", r.Stdout)
+	}
 }
 
 // The terminal is the controlling one of the container's process, owned by its user, of the size that the config says,

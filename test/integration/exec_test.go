@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -259,4 +260,38 @@ func TestExecInPaused(t *testing.T) {
 		t.Errorf("status %s", got)
 	}
 	c.Command("resume", nil).Run().Fails(t, "not paused")
+}
+
+// A number that has no entry changes the user alone, and a box says the same of it.
+func TestUserWithoutAnEntry(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "hang")
+	c.Spec.Process.User = specs.User{UID: 5, GID: 66, AdditionalGids: []uint32{77}}
+	c.RunDetached()
+	v := lookBy(c, "--user", "4242")
+	if v.Status["Uid"] != "4242 4242 4242 4242" || v.Status["Gid"] != "66 66 66 66" || v.Status["Groups"] != "77" {
+		t.Errorf("uid %s, gid %s, groups %s", v.Status["Uid"], v.Status["Gid"], v.Status["Groups"])
+	}
+	c.Delete("--force")
+	out := b.Berth("box", "--user", "4242", "--", "/bin/sh", "-c", "id -u; id -g").OK(t).Stdout
+	if want := fmt.Sprintf("4242\n%d\n", os.Getgid()); out != want {
+		t.Errorf("a box: %q, want %q", out, want)
+	}
+}
+
+// What is added by --cap is ambient where the config has it inheritable: one who is not
+// root has it then. Where it has not, it stays out of both.
+func TestExecCapOfAUser(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "hang")
+	c.Spec.Process.Capabilities.Inheritable = []string{"CAP_KILL"}
+	c.RunDetached()
+	v := lookBy(c, "--user", "1000", "--cap", "CAP_KILL", "--cap", "CAP_SYS_TIME")
+	for set, want := range map[string][]string{"Amb": {"CAP_KILL"}, "Eff": {"CAP_KILL"}, "Prm": {"CAP_KILL"}, "Inh": {"CAP_KILL"}} {
+		wantCaps(t, v, set, want...)
+	}
+	if bounding := harness.Caps(t, v, "Bnd"); !slices.Contains(bounding, "CAP_SYS_TIME") {
+		t.Errorf("bounding set: %v", bounding)
+	}
+	c.Delete("--force")
 }

@@ -121,7 +121,7 @@ func TestHooksOfRun(t *testing.T) {
 	}
 }
 
-// Each hook gets the state that the container is in, on its standard input, with the pid as the host sees it.
+// Each hook gets the state that the container is in, on its standard input, with the pid as it is called where the hook runs.
 func TestHooksState(t *testing.T) {
 	b := harness.New(t)
 	h := withHooks(b, b.Container("/inside", "hang"))
@@ -145,8 +145,11 @@ func TestHooksState(t *testing.T) {
 			t.Errorf("%s: status %s, want %s", call.Name, s.Status, want[kind])
 		}
 		wantPID := pid
-		if kind == "poststop" {
+		switch kind {
+		case "poststop":
 			wantPID = 0
+		case "createContainer", "startContainer":
+			wantPID = 1 // they run in its pid namespace
 		}
 		if s.Pid != wantPID {
 			t.Errorf("%s: pid %d, want %d", call.Name, s.Pid, wantPID)
@@ -353,4 +356,31 @@ func processNamespaces(t *testing.T, pid int) map[string]string {
 		ns[kind] = target
 	}
 	return ns
+}
+
+// When the poststop hooks run nothing is left of the container, whether it was deleted or could
+// not be made.
+func TestHooksPoststopComeLast(t *testing.T) {
+	for name, fails := range map[string]bool{"delete": false, "failed create": true} {
+		t.Run(name, func(t *testing.T) {
+			b := harness.New(t)
+			c := b.Container("/bin/true")
+			said := b.Path("said")
+			script := "echo poststop >> " + said + "\n"
+			for _, h := range harness.Hierarchies(t) {
+				script += "[ ! -e " + h.Dir + c.Spec.Linux.CgroupsPath + " ] || echo " + h.Dir + " >> " + said + "\n"
+			}
+			c.Spec.Hooks = &specs.Hooks{Poststop: []specs.Hook{{Path: "/bin/sh", Args: []string{"sh", "-c", script}}}}
+			if fails {
+				c.Spec.Hooks.CreateRuntime = []specs.Hook{{Path: "/bin/false"}}
+				c.Command("create", nil).Run().Fails(t, "/hooks/createRuntime/0")
+			} else {
+				c.Create()
+				c.Delete()
+			}
+			if text, err := os.ReadFile(said); err != nil || string(text) != "poststop\n" {
+				t.Errorf("the hook says %q (%v): cgroups that were left", text, err)
+			}
+		})
+	}
 }

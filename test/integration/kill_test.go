@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/test/harness"
@@ -81,6 +82,41 @@ func TestKillCreated(t *testing.T) {
 	}
 }
 
+// What asks a process to end ends a container that was not started yet, as it would end
+// a program without handlers that is not the first of a PID namespace.
+func TestKillCreatedBySignalsThatAskForTheEnd(t *testing.T) {
+	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT} {
+		for _, kind := range []specs.LinuxNamespaceType{"", specs.PIDNamespace} {
+			b := harness.New(t)
+			c := b.Container("/inside", "look")
+			harness.WithoutNamespace(c.Spec, kind)
+			c.Create().Kill(unix.SignalName(signal))
+			if status := c.WaitExit(); !status.Exited() || status.ExitStatus() != 128+int(signal) {
+				t.Errorf("%s: ended with %#x", unix.SignalName(signal), status)
+			}
+			if status := c.State().Status; status != specs.StateStopped {
+				t.Errorf("%s: the container is %s", unix.SignalName(signal), status)
+			}
+			c.Command("start", nil).Run().Fails(t, "cannot start a container that has stopped")
+			c.Delete()
+		}
+	}
+	// The program that is started has none of these handlers.
+	b := harness.New(t)
+	c := b.Container("/bin/grep", "-E", "Sig(Ign|Cgt|Blk)", "/proc/self/status")
+	out, w := b.Pipe()
+	c.Stdout = w
+	c.Create().Start()
+	w.Close()
+	status := out.All()
+	for _, field := range []string{"SigIgn", "SigBlk", "SigCgt"} {
+		if got := statusField(status, field); got != "0000000000000000" {
+			t.Errorf("%s of the started process: %q", field, got)
+		}
+	}
+	c.WaitExit()
+}
+
 // Without a PID namespace nothing ends the other processes with the first one: they are still the container's, and KILL reaches them.
 func TestKillReachesWhatIsLeftInASharedPIDNamespace(t *testing.T) {
 	b := harness.New(t)
@@ -104,6 +140,56 @@ func TestKillReachesWhatIsLeftInASharedPIDNamespace(t *testing.T) {
 	c.Delete()
 	if err := unix.Kill(pid, 0); !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, unix.ESRCH) {
 		t.Errorf("process %d is still there: %v", pid, err)
+	}
+}
+
+// SIGKILL ends the container, and that is all its processes.
+func TestKillWithoutAPIDNamespace(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/bin/sh", "-c", "sleep 100000 & echo $!; exec 1>&-; sleep 100000")
+	harness.WithoutNamespace(c.Spec, "pid")
+	out, w := b.Pipe()
+	c.Stdout = w
+	c.RunDetached()
+	w.Close()
+	var pid int
+	if _, err := fmt.Sscan(out.Line(), &pid); err != nil {
+		t.Fatal(err)
+	}
+	c.Kill("KILL").WaitExit()
+	b.WaitGone(pid)
+	b.ReapOrphans()
+	c.Delete()
+	c = b.Container("/bin/sh", "-c", "sleep 100000 & echo $!; exec 1>&-; wait")
+	harness.WithoutNamespace(c.Spec, "pid")
+	out, w = b.Pipe()
+	c.Stdout = w
+	c.RunDetached()
+	w.Close()
+	if _, err := fmt.Sscan(out.Line(), &pid); err != nil {
+		t.Fatal(err)
+	}
+	c.Kill("TERM").WaitExit() // any other is for the first process alone
+	if err := unix.Kill(pid, 0); err != nil {
+		t.Errorf("TERM reached process %d: %v", pid, err)
+	}
+	c.Delete()
+	b.WaitGone(pid)
+	b.ReapOrphans()
+}
+
+// What an engine calls to be sure is no error where there is nothing to do.
+func TestKillAllOfAStoppedContainer(t *testing.T) {
+	for _, kind := range []specs.LinuxNamespaceType{"", specs.PIDNamespace} {
+		b := harness.New(t)
+		c := b.Container("/bin/true")
+		harness.WithoutNamespace(c.Spec, kind)
+		c.RunDetached().WaitExit()
+		c.Command("kill", []string{"--all"}, "KILL").Run().OK(t)
+		c.Command("kill", []string{"-a"}, "TERM").Run().OK(t)
+		c.Command("kill", nil, "KILL").Run().Fails(t, "container not running")
+		c.Delete()
+		c.Command("kill", []string{"--all"}, "KILL").Run().Fails(t, "container does not exist")
 	}
 }
 

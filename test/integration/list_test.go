@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +11,9 @@ import (
 
 func TestListNone(t *testing.T) {
 	b := harness.New(t)
+	if err := os.Mkdir(b.Root, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if r := b.Berth("list").OK(t); len(r.Lines()) != 1 || !strings.HasPrefix(r.Stdout, "ID ") {
 		t.Errorf("table %q, want the heading alone", r.Stdout)
 	}
@@ -18,6 +22,15 @@ func TestListNone(t *testing.T) {
 	}
 	if r := b.Berth("list", "-f", "json").OK(t); strings.TrimSpace(r.Stdout) != "[]" {
 		t.Errorf("json: %q, want an empty array", r.Stdout)
+	}
+}
+
+// Another root than the usual one is not missing for want of containers.
+func TestListOfAMissingRoot(t *testing.T) {
+	b := harness.New(t)
+	missing := b.Path("no-such-root")
+	for _, args := range [][]string{{"list"}, {"list", "-q"}, {"list", "-f", "json"}} {
+		b.Berth(append([]string{"--root", missing}, args...)...).Fails(t, missing, "no such file or directory")
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -115,4 +117,76 @@ func readFile(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// What --debug is for: at which step it was, what it was about to do, and what the machine has not got.
+func TestDebug(t *testing.T) {
+	b := harness.New(t)
+	for _, format := range []string{"text", "json"} {
+		log := b.Path("log." + format)
+		debug := func(c *harness.Container, verb string, words ...string) []string {
+			t.Helper()
+			cmd := c.Command(verb, nil, words...)
+			cmd.Args = append([]string{"--debug", "--log", log, "--log-format", format}, cmd.Args...)
+			os.Remove(log)
+			if r := cmd.Run(); r.Code > 1 || strings.Contains(r.Stderr, "level=debug") {
+				t.Fatalf("%s: exit status %d, %q", verb, r.Code, r.Stderr)
+			}
+			var messages []string
+			for line := range strings.Lines(readFile(t, log)) {
+				message, level := "", ""
+				if format == "json" {
+					var entry struct{ Level, Msg, File, Func string }
+					harness.Decode(t, line, &entry)
+					message, level = entry.Msg, entry.Level
+					if entry.File == "" || entry.Func == "" {
+						t.Errorf("no file or function in %s", line)
+					}
+				} else if m := regexp.MustCompile(`^time="[^"]+" level=(\w+) msg="(.*)"$`).FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
+					level, message = m[1], strings.ReplaceAll(m[2], `\"`, `"`)
+				}
+				if message == "" || level == "" {
+					t.Errorf("not a line of the log: %q", line)
+				}
+				messages = append(messages, message)
+			}
+			return messages
+		}
+		has := func(messages []string, words ...string) {
+			t.Helper()
+			for _, message := range messages {
+				all := true
+				for _, word := range words {
+					all = all && strings.Contains(message, word)
+				}
+				if all {
+					return
+				}
+			}
+			t.Errorf("%s: no message with %q in\n%s", format, words, strings.Join(messages, "\n"))
+		}
+		c := b.Container("/bin/true")
+		c.Spec.Hostname = "debugged"
+		messages := debug(c, "create")
+		for _, words := range [][]string{
+			{"read and check config.json …"}, {"plan: "}, {"serve the init until it is ready"},
+			{"mounts: ", "/proc", "config.json: /mounts/0"}, {"namespaces: ", "pid"}, {"debugged", "config.json: /hostname"}, {"process: ", "/bin/true"},
+		} {
+			has(messages, words...)
+		}
+		if !harness.HasCapability(t, unix.CAP_SYS_RESOURCE) {
+			has(messages, "the host lacks", "CAP_SYS_RESOURCE")
+		}
+		has(debug(c, "start"), "pass the gate …")
+		has(debug(c, "delete", "--force"), "remove the cgroup …")
+		b.ReapOrphans()
+		// The step that failed is the one that began last.
+		c = b.Container("/no/such/program")
+		messages = debug(c, "create")
+		has(messages, "/no/such/program", "no such file or directory")
+		has(messages, "serve the init until it is ready …")
+	}
+	if r := b.Berth("list"); strings.Contains(r.Stderr, "debug") {
+		t.Errorf("without --debug: %q", r.Stderr)
+	}
 }

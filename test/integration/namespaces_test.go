@@ -132,9 +132,6 @@ func TestNamespacesRefused(t *testing.T) {
 		"relative": {func(s *specs.Spec) {
 			harness.NamespacePath(s, specs.NetworkNamespace, "proc/self/ns/net")
 		}, []string{"/linux/namespaces/5/path"}},
-		"mappings without a user namespace": {func(s *specs.Spec) {
-			s.Linux.UIDMappings = []specs.LinuxIDMapping{{Size: 1}}
-		}, []string{"/linux/uidMappings"}},
 		"a hostname without a UTS namespace": {func(s *specs.Spec) {
 			harness.WithoutNamespace(s, specs.UTSNamespace)
 		}, []string{"/hostname"}},

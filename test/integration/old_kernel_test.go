@@ -42,7 +42,11 @@ func TestWithoutExecutableMemfds(t *testing.T) {
 		t.Errorf("nothing has to be done about it, and doctor says:\n%s", r.Stdout)
 	}
 	// A hook in the container can look at the init while it waits: it is no file of the host, and can't be written to.
+	// (Which takes the capability to trace it.)
 	c = b.Container("/bin/true")
+	sets := c.Spec.Process.Capabilities
+	sets.Bounding = append([]string{"CAP_SYS_PTRACE"}, sets.Bounding...)
+	sets.Effective, sets.Permitted = sets.Bounding, sets.Bounding
 	c.Spec.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/bin/sh", Args: []string{"sh", "-c",
 		"readlink /proc/1/exe; if : >> /proc/1/exe; then echo written; fi; exit 3"}}}}
 	r := strict(c.Command("run", nil)).Run().Fails(t, "startContainer", "/memfd:berth-init (deleted)")

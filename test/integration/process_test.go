@@ -268,6 +268,11 @@ func TestSessionKeyring(t *testing.T) {
 	if v := harness.ParseView(t, c.Run("--no-new-keyring").OK(t).Stdout); v.Keyring != own {
 		t.Errorf("with --no-new-keyring: %q, the caller's is %q", v.Keyring, own)
 	}
+	c.Spec.Process.Args = []string{"/inside", "hang"}
+	c.RunDetached("--no-new-keyring")
+	if v := harness.ParseView(t, c.Exec(nil, "/inside", "look").OK(t).Stdout); v.Keyring != own {
+		t.Errorf("exec after --no-new-keyring: %q, the caller's is %q", v.Keyring, own)
+	}
 }
 
 // sessionKeyring describes the one that this process's children inherit.

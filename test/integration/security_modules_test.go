@@ -33,7 +33,7 @@ func TestAppArmorIsMissing(t *testing.T) {
 	c.Spec.Process.ApparmorProfile = "unconfined" // asks for nothing
 	c.Run().OK(t)
 	running := b.Container("/inside", "hang").RunDetached()
-	running.Exec([]string{"--apparmor", "berth-test"}, "/bin/true").FailsWith(t, 255, "process /apparmorProfile", "berth-test", "not in this kernel")
+	running.Exec([]string{"--apparmor", "berth-test"}, "/bin/true").FailsWith(t, 255, "process: /apparmorProfile", "berth-test", "not in this kernel")
 }
 
 // The kernel says by which profile a process is confined.
@@ -86,7 +86,7 @@ func TestSELinuxIsMissing(t *testing.T) {
 	c.Spec.Linux.MountLabel = label
 	c.Run().Fails(t, "/linux/mountLabel", label, "not in this kernel")
 	running := b.Container("/inside", "hang").RunDetached()
-	running.Exec([]string{"--process-label", label}, "/bin/true").FailsWith(t, 255, "process /selinuxLabel", label)
+	running.Exec([]string{"--process-label", label}, "/bin/true").FailsWith(t, 255, "process: /selinuxLabel", label)
 }
 
 // The process has its label, and new file systems that of the mounts. It takes a policy with these types, as Fedora's and Debian's default ones.

@@ -3,6 +3,7 @@ package integration
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -30,6 +31,25 @@ func TestSpecCommand(t *testing.T) {
 	b.Berth("spec", "--bundle", c.Dir).Fails(t, "config.json")
 	if readFile(t, path) != before {
 		t.Error("the config was overwritten")
+	}
+}
+
+// As runc has it: scripts that add a cgroup namespace on v1 would have two.
+func TestSpecCommandAndTheCgroupNamespace(t *testing.T) {
+	b := harness.New(t)
+	for _, flags := range [][]string{nil, {"--rootless"}} {
+		dir := t.TempDir()
+		b.Berth(append([]string{"spec", "--bundle", dir}, flags...)...).OK(t)
+		var s specs.Spec
+		harness.Decode(t, readFile(t, filepath.Join(dir, "config.json")), &s)
+		has := slices.ContainsFunc(s.Linux.Namespaces, func(n specs.LinuxNamespace) bool { return n.Type == specs.CgroupNamespace })
+		unified := true
+		for _, h := range harness.Hierarchies(t) {
+			unified = unified && h.Unified
+		}
+		if has != unified {
+			t.Errorf("%v: a cgroup namespace %v, cgroup v2 alone %v", flags, has, unified)
+		}
 	}
 }
 

@@ -382,7 +382,7 @@ func TestNotifySocket(t *testing.T) {
 			c.Command("delete", []string{"--force"}).Run().OK(t)
 			_, _ = trySystemctl("stop", service)
 			_, _ = trySystemctl("reset-failed", service)
-			if left, _ := filepath.Glob(b.Root + "/*"); len(left) > 0 {
+			if left, _ := filepath.Glob(b.Root + "/" + b.Tag + "*"); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		})

@@ -292,7 +292,6 @@ func TestUpdateRefusals(t *testing.T) {
 		{[]string{"-r", b.WriteFile("broken.json", `{"memory":`, 0o644)}, []string{"broken.json"}},
 		{[]string{"-r", b.WriteFile("wrong.json", `{"memory": {"limit": "1m"}}`, 0o644)}, []string{"/memory/limit", "integer"}},
 		{[]string{"--l3-cache-schema", "L3:0=f"}, []string{"resctrl"}},
-		{nil, []string{"no limit is given"}},
 	} {
 		update(c, test.args...).Fails(t, test.words...)
 	}

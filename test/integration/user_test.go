@@ -32,6 +32,27 @@ func TestGroupsAreDropped(t *testing.T) {
 }
 
 // Ids without an entry in the container's passwd file are fine.
+// Podman's --group-add keep-groups.
+func TestGroupsAreKept(t *testing.T) {
+	b := harness.New(t)
+	b.Wrap = []string{"setpriv", "--groups", "4444,5555"}
+	c := b.Container("/inside", "hang")
+	c.Spec.Annotations = map[string]string{"run.oci.keep_original_groups": "1"}
+	c.RunDetached()
+	if got := statusField(readFile(t, procPath(c.PID, "status")), "Groups"); got != "4444 5555" {
+		t.Errorf("groups %q", got)
+	}
+	if v := lookBy(c); v.Status["Groups"] != "4444 5555" {
+		t.Errorf("exec: groups %q", v.Status["Groups"])
+	}
+	c.Delete("--force")
+	c = b.Container()
+	c.Spec.Annotations = map[string]string{"run.oci.keep_original_groups": "0"}
+	if v := c.Look(); v.Status["Groups"] != "" {
+		t.Errorf("with 0: groups %q", v.Status["Groups"])
+	}
+}
+
 func TestUserWithoutEntry(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()

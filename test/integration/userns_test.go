@@ -83,6 +83,37 @@ func TestUserNamespaceIsSeenFromOutside(t *testing.T) {
 	}
 }
 
+// The owners of the root's files stay who they are, to the host and, mapped, to the container.
+func TestUserNamespaceLeavesTheOwnersOfFiles(t *testing.T) {
+	b := harness.New(t)
+	c := inUserNamespace(b, "/inside", "look", "/etc/owned", "/etc/passwd")
+	c.WriteFile("etc/owned", "", 0o644)
+	if err := os.Chown(c.Path("etc/owned"), 100005, 100006); err != nil {
+		t.Fatal(err)
+	}
+	owners := func() (list [][2]uint32) {
+		for _, name := range []string{"etc/owned", "etc/passwd", "etc", ""} {
+			var st unix.Stat_t
+			if err := unix.Lstat(c.Path(name), &st); err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, [2]uint32{st.Uid, st.Gid})
+		}
+		return list
+	}
+	before := owners()
+	v := harness.ParseView(t, c.Run().OK(t).Stdout)
+	if after := owners(); !slices.Equal(before, after) {
+		t.Errorf("owners %v, and were %v", after, before)
+	}
+	if f := v.Files["/etc/owned"]; f.UID != 5 || f.GID != 6 {
+		t.Errorf("inside it belongs to %d:%d", f.UID, f.GID)
+	}
+	if f := v.Files["/etc/passwd"]; f.UID != 65534 {
+		t.Errorf("inside a file of the host's root belongs to %d", f.UID)
+	}
+}
+
 // The kernel takes up to 340 lines of mappings, if they fit into a page.
 func TestUserNamespaceManyMappings(t *testing.T) {
 	b := harness.New(t)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	deploy "github.com/berth-runtime/berth/deploy/node"
+	deploy "github.com/berth-runtime/berth/build/deploy/node"
 )
 
 const everything = `
@@ -141,7 +141,7 @@ func TestDriftByHand(t *testing.T) {
 	}
 	if exists("/sys/fs/cgroup/cgroup.controllers") {
 		pid := m.run("systemctl", "show", "-P", "MainPID", "berth-node")
-		if got := m.read("/proc/" + pid + "/cgroup"); got != "0::/system.slice/berth-node.service/supervisor" {
+		if got := m.read("/proc/" + pid + "/cgroup"); got != "0::/berth.slice/berth-node.service/supervisor" {
 			t.Errorf("the daemon is in %s", got)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // dist makes what is released, once for all tests. It is all in one folder, which TestMain removes.
 var dist = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(work, "dist")
-	text, err := exec.Command("../../scripts/dist", out).CombinedOutput()
+	text, err := exec.Command("../../build/scripts/dist", out).CombinedOutput()
 	if err != nil {
 		return string(text), err
 	}
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// made is the folder that scripts/dist has filled.
+// made is the folder that build/scripts/dist has filled.
 func made(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -46,10 +46,10 @@ func made(t *testing.T) string {
 	}
 	for _, words := range []string{"no such host", "Forbidden", "dial tcp", "i/o timeout", "proxyconnect"} {
 		if strings.Contains(out, words) {
-			t.Skipf("needs the modules of tools/go.mod, which can't be had here: %s", out)
+			t.Skipf("needs the modules of build/tools/go.mod, which can't be had here: %s", out)
 		}
 	}
-	t.Fatalf("scripts/dist: %v\n%s", err, out)
+	t.Fatalf("build/scripts/dist: %v\n%s", err, out)
 	return ""
 }
 
@@ -108,11 +108,78 @@ func TestDistIsWhole(t *testing.T) {
 		}
 		var sbom struct {
 			SPDXVersion string
-			Packages    []struct{ Name string }
+			Packages    []struct{ Name, LicenseConcluded, LicenseDeclared string }
 		}
 		if err := json.Unmarshal(text, &sbom); err != nil || sbom.SPDXVersion == "" || len(sbom.Packages) < 3 {
-			t.Errorf("%s: %v, %+v", name, err, sbom)
+			t.Fatalf("%s: %v, %+v", name, err, sbom)
 		}
+		if sbom.Packages[0].LicenseDeclared != "Apache-2.0" {
+			t.Errorf("%s: the program's licence is %q", name, sbom.Packages[0].LicenseDeclared)
+		}
+		for _, p := range sbom.Packages {
+			if p.LicenseConcluded == "" || p.LicenseConcluded != p.LicenseDeclared {
+				t.Errorf("%s: the licence of %s is %q, declared %q", name, p.Name, p.LicenseConcluded, p.LicenseDeclared)
+			}
+		}
+	}
+}
+
+// Whoever gets a package or an archive gets the licence as well, and the notices of what is linked in.
+func TestLicenceComesAlong(t *testing.T) {
+	want, err := os.ReadFile("../../LICENSE")
+	if err != nil || !strings.Contains(string(want), "Apache License") {
+		t.Fatalf("LICENSE: %v\n%.200s", err, want)
+	}
+	deb := func(t *testing.T) string {
+		dir := t.TempDir()
+		files, err := filepath.Glob(filepath.Join(made(t), "berth_*_amd64.deb"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%q, %v", files, err)
+		}
+		if _, err := exec.LookPath("dpkg-deb"); err != nil {
+			t.Skip("needs dpkg-deb (Debian: dpkg)")
+		}
+		run(t, "dpkg-deb", "-x", files[0], dir)
+		return filepath.Join(dir, "usr")
+	}
+	for name, unpack := range map[string]func(*testing.T) string{
+		"archive": func(t *testing.T) string { return unpacked(t, "arm64") },
+		"deb":     deb,
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := filepath.Join(unpack(t), "share/doc/berth")
+			if got, err := os.ReadFile(filepath.Join(doc, "LICENSE")); err != nil || string(got) != string(want) {
+				t.Errorf("LICENSE: %v, %d bytes", err, len(got))
+			}
+			got, err := os.ReadFile(filepath.Join(doc, "copyright"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(got)
+			if !strings.HasPrefix(text, "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n") {
+				t.Errorf("copyright is not in Debian's format:\n%.200s", text)
+			}
+			// Every module that a program is linked from is named, and every licence that is named is told.
+			programs, err := filepath.Glob(filepath.Join(doc, "../../../bin", "*"))
+			if err != nil || len(programs) != 3 {
+				t.Fatalf("%q, %v", programs, err)
+			}
+			for _, program := range programs {
+				for line := range strings.Lines(run(t, "go", "version", "-m", program)) {
+					if f := strings.Fields(line); f[0] == "dep" && !strings.Contains(text, "vendor/"+f[1]+"/*") {
+						t.Errorf("copyright does not name %s, which %s is linked from", f[1], filepath.Base(program))
+					}
+				}
+			}
+			for paragraph := range strings.SplitSeq(text, "\n\n") {
+				if _, licence, ok := strings.Cut(paragraph, "\nLicense: "); ok {
+					licence, _, _ = strings.Cut(licence, "\n")
+					if !strings.Contains(text, "\n\nLicense: "+licence+"\n ") {
+						t.Errorf("copyright names the licence %s without its text", licence)
+					}
+				}
+			}
+		})
 	}
 }
 
@@ -167,10 +234,13 @@ func TestRPM(t *testing.T) {
 		t.Fatalf("%q, %v", files, err)
 	}
 	list := strings.Fields(run(t, "rpm", "-qpl", "--dbpath", t.TempDir(), files[0]))
-	for _, want := range []string{"/usr/bin/berth", "/usr/bin/containerd-shim-berth-v2", "/usr/share/man/man1/berth-run.1.gz", "/usr/share/zsh/site-functions/_berth"} {
+	for _, want := range []string{"/usr/bin/berth", "/usr/bin/containerd-shim-berth-v2", "/usr/share/man/man1/berth-run.1.gz", "/usr/share/zsh/site-functions/_berth", "/usr/share/doc/berth/copyright"} {
 		if !slices.Contains(list, want) {
 			t.Errorf("no %s in %q", want, list)
 		}
+	}
+	if out := run(t, "rpm", "-qp", "--queryformat", "%{LICENSE}", "--dbpath", t.TempDir(), files[0]); out != "Apache-2.0 AND BSD-3-Clause" {
+		t.Errorf("the package's licence is %q", out)
 	}
 	if out := run(t, "rpm", "--checksig", "--nosignature", "--dbpath", t.TempDir(), files[0]); !strings.Contains(out, "digests OK") {
 		t.Errorf("%q", out)

@@ -6,5 +6,5 @@
 // container that can be handled, and its error is one line that says what failed. The steps and calls are not listed here: each test
 // first has test/fault write them down, so a new call is tested from the day it is made.
 //
-// docs/reliability.md is made of what these tests report, by scripts/reliability.
+// docs/reliability.md is made of what these tests report, by build/scripts/reliability.
 package reliability

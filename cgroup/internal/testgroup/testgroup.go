@@ -1,5 +1,3 @@
-// Package testgroup makes cgroups for the tests of packages that know of no hierarchy
-// themselves, as cgroup/device and cgroup/ledger. No program uses it.
 package testgroup
 
 import (
@@ -11,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-runtime/berth/internal/mountinfo"
+	"github.com/berth-runtime/berth/internal/proc/mountinfo"
 )
 
 // Mount finds where a hierarchy is mounted: the file system type, cgroup or cgroup2,

@@ -1,8 +1,3 @@
-// Package view holds what the helper program sees from inside a container.
-//
-// The helper (package main one folder up) fills a View by asking the kernel, prints it as JSON, and
-// the tests read it back. It keeps raw facts: what a fact should be is the test's business. It
-// must not import anything of the engine, or a shared mistake would hide itself.
 package view
 
 // View is one process's view of the world around it.
@@ -38,6 +33,16 @@ type View struct {
 	TTY      *TTY              `json:"tty,omitempty"`
 	Files    map[string]File   `json:"files,omitempty"`
 	Dirs     map[string][]File `json:"dirs,omitempty"`
+}
+
+// Report is all that the tests which compare engines look at.
+type Report struct {
+	View
+	Tree     []File
+	Attempts []Attempt
+	Controls map[string]int
+	Values   map[string]string
+	Sockets  []string
 }
 
 // Mount is a line of /proc/self/mountinfo.
@@ -112,6 +117,13 @@ type Attempt struct {
 	Result string `json:",omitempty"`
 }
 
+// Reached is a process that another one may trace, as that one sees it.
+type Reached struct {
+	PID    int
+	Exe    string
+	Status map[string]string
+}
+
 // HookCall is what a hook saw: its argument words, the state on its standard input, and its surroundings.
 type HookCall struct {
 	Name  string
@@ -119,4 +131,13 @@ type HookCall struct {
 	Env   []string
 	State string
 	View  View
+}
+
+// Seized is what a process had when another of the container took it over.
+type Seized struct {
+	PID     int
+	Exe     string
+	Status  map[string]string
+	Cgroups []string
+	FDs     map[string]string
 }

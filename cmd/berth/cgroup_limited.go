@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/cmd/berth/internal/box"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"golang.org/x/sys/unix"
+)
+
+func (p *program) cgroupRun() *cli.Command {
+	var limits box.Options
+	var path string
+	c := &cli.Command{
+		Args: "COMMAND [ARG…]", Least: 1, Most: -1, FirstEnds: true,
+		Summary: "Run a command under limits, in a cgroup of its own.",
+		Help: "The command, and all that it starts, is in a new cgroup from its first instruction on. When the\n" +
+			"command ends, what it has left running is killed, and the cgroup is removed. The exit status is the\n" +
+			"command's own; that a limit of memory ended something is said.",
+		Examples: []string{"berth cgroup run --memory 8G -- make -j", "berth cgroup run --cpus 1.5 --pids 200 ./test-suite"},
+		Run:      func(args []string) error { return p.runLimited(&limits, path, args) },
+	}
+	limitFlags(&c.Flags, &limits)
+	c.Flags.String(&path, "path", "", "PATH", "name of the cgroup, which must not exist yet (default berth/run-PID)")
+	return c
+}
+
+func (p *program) runLimited(limits *box.Options, path string, args []string) error {
+	tools, err := p.cgroupTools(false)
+	if err != nil {
+		return err
+	}
+	if path == "" {
+		path = "berth/run-" + strconv.Itoa(os.Getpid()) // not at the top, which belongs to the init system
+	}
+	target, err := cgrouptool.ParseTarget(path)
+	if err != nil {
+		return err
+	}
+	made, err := tools.Create(target, cgrouptool.Access{})
+	if err != nil {
+		return err
+	}
+	if len(made) == 0 {
+		return fmt.Errorf("--path %s: the cgroup exists already: berth cgroup exec runs a command in it", path)
+	}
+	g, err := tools.Open(target)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	code, err := under(g, limits, args)
+	if purge := g.Purge(); err == nil {
+		err = purge
+	}
+	if err != nil {
+		return err
+	}
+	if code != 0 {
+		return &exitStatus{code: code}
+	}
+	return nil
+}
+
+// under runs a command under limits in a cgroup, and gives its exit status.
+func under(g *cgroup.Group, limits *box.Options, args []string) (code int, err error) {
+	if _, err := g.Set(limits.Limits()); err != nil {
+		return 0, errors.New(limits.Blame(err.Error()))
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	// Those of the keyboard reach the command as well as us; others are passed on.
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH)
+	defer signal.Stop(signals)
+	if err := g.Start(cmd); err != nil {
+		return 0, cannotRun(args[0], err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			if s != unix.SIGINT && s != unix.SIGQUIT && s != unix.SIGWINCH {
+				_ = cmd.Process.Signal(s)
+			}
+		case err := <-ended:
+			tellOOM(g, limits)
+			var exited *exec.ExitError
+			switch {
+			case err == nil:
+				return 0, nil
+			case !errors.As(err, &exited):
+				return 0, err
+			}
+			status := exited.Sys().(syscall.WaitStatus)
+			if status.Signaled() {
+				return 128 + int(status.Signal()), nil
+			}
+			return status.ExitStatus(), nil
+		}
+	}
+}
+
+func tellOOM(g *cgroup.Group, limits *box.Options) {
+	s, err := g.Stats(cgroup.Memory)
+	if err != nil || s.Memory == nil || s.Memory.Events == nil || s.Memory.Events.OOMKill == nil || *s.Memory.Events.OOMKill == 0 {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "berth cgroup run: %d OOM-killed: --memory %s is the limit\n", *s.Memory.Events.OOMKill, cgrouptool.Size(uint64(limits.Memory)))
+}

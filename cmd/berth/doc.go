@@ -1,0 +1,2 @@
+// Berth runs OCI containers. See berth --help.
+package main

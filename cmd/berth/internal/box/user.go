@@ -1,0 +1,41 @@
+package box
+
+import (
+	"cmp"
+	"io"
+	"os"
+
+	"github.com/berth-runtime/berth/engine/rootfs"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// user resolves --user by the files of the box's root, and finds the home.
+func (o *Options) user(c *Caller) (specs.User, string, error) {
+	caller := specs.User{UID: uint32(c.UID), GID: uint32(c.GID)}
+	accounts := &rootfs.Accounts{Of: "the box", Open: o.open}
+	if o.User != "" {
+		user, home, err := accounts.User(o.User, caller)
+		return user, cmp.Or(home, "/"), err
+	}
+	if home, ok := lookUp(c.Environ, "HOME"); ok && o.Rootfs == "" {
+		return caller, home, nil
+	}
+	entry, err := accounts.UserByID(caller.UID)
+	if err != nil {
+		return caller, "/", nil // nobody that is known, who has no home
+	}
+	return caller, cmp.Or(entry.Home, "/"), nil
+}
+
+// open opens a file of the root that the box will have.
+func (o *Options) open(name string) (io.ReadCloser, error) {
+	if o.Rootfs == "" {
+		return os.Open(name)
+	}
+	root, err := rootfs.Open(o.Rootfs)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.Open(name)
+}

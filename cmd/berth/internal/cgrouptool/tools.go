@@ -1,0 +1,123 @@
+package cgrouptool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"golang.org/x/sys/unix"
+)
+
+// Tools works on the cgroups of one host.
+type Tools struct {
+	Host *cgroup.Host
+	// Force allows what the owner of a cgroup would have to do.
+	Force bool
+	// Warn is told what does not stop a command.
+	Warn func(message string)
+
+	cut  bool   // it was told that some cgroups are too deep
+	root string // "" for the machine, a folder for a copied or made-up tree
+}
+
+// New detects the host's cgroups. root is "", or the folder of a copied tree
+// (see cgroup.DetectIn).
+func New(root string) (*Tools, error) {
+	host, err := cgroup.DetectIn(root)
+	if err != nil {
+		return nil, err
+	}
+	if host.Mode() == cgroup.None {
+		return nil, cgroup.ErrNotMounted
+	}
+	return &Tools{Host: host, Warn: func(string) {}, root: strings.TrimSuffix(root, "/")}, nil
+}
+
+// place is a target on this host: its path, and the hierarchies that are meant.
+func (t *Tools) place(target Target) (path string, options []cgroup.Option, err error) {
+	if path, err = t.Host.ResolvePath(target.Path, ""); err != nil {
+		return "", nil, err
+	}
+	if target.Controllers != nil {
+		options = append(options, cgroup.Only(homes(t.Host, target.Controllers)...))
+	}
+	if t.Force {
+		options = append(options, cgroup.Force())
+	}
+	return path, options, nil
+}
+
+// Open opens a cgroup to be looked at, or to be changed where it was made by
+// these tools.
+func (t *Tools) Open(target Target) (*cgroup.Group, error) {
+	path, options, err := t.place(target)
+	if err != nil {
+		return nil, err
+	}
+	g, err := t.Host.Open(path, append(options, cgroup.Made(t.marked(path)))...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w (berth cgroup tree shows those that there are)", err)
+	}
+	return g, err
+}
+
+// key names a hierarchy for cgroup.Only and Group.Directory.
+func key(h *cgroup.Hierarchy) string {
+	switch {
+	case h.Version == 2:
+		return "unified"
+	case len(h.Controllers) > 0:
+		return h.Controllers[0]
+	}
+	return "name=" + h.Name
+}
+
+// dir is the directory of a path in a hierarchy.
+func (t *Tools) dir(h *cgroup.Hierarchy, path string) string {
+	dir := t.root + strings.TrimSuffix(h.Mountpoint, "/")
+	if path == "/" {
+		return dir
+	}
+	return dir + path
+}
+
+// in lists the hierarchies in which the group has a directory.
+func (t *Tools) in(g *cgroup.Group) []*cgroup.Hierarchy {
+	var list []*cgroup.Hierarchy
+	for _, h := range t.Host.Hierarchies() {
+		if g.Directory(key(h)) != "" {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// children lists the names of the cgroups in a directory, in order. One that
+// is removed meanwhile has none. Nor has one whose path is longer than the kernel
+// takes: whoever may write to a cgroup can make such, and spoils nothing by it.
+func (t *Tools) children(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, unix.ENAMETOOLONG) {
+		if !t.cut {
+			t.cut = true
+			t.Warn(fmt.Sprintf("cgroups below %s… are left out: their paths are longer than the kernel takes", dir[:min(len(dir), 60)]))
+		}
+		return nil, nil
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	if gone(err) {
+		err = nil
+	}
+	return names, err
+}
+
+// below joins a path and a name.
+func below(path, name string) string { return strings.TrimSuffix(path, "/") + "/" + name }

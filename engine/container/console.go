@@ -1,0 +1,87 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// deliverConsole hands the master of the container's terminal over, with the settings of any new
+// terminal: clients that copy the output to a terminal in raw mode, as those of Kubernetes and
+// containerd do, rely on its carriage returns. It takes a copy; the descriptor stays the caller's.
+func (o *IO) deliverConsole(fd int) error {
+	if err := isMaster(fd); err != nil {
+		return err
+	}
+	if o.Console != nil {
+		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("keep the terminal: %w", err)
+		}
+		if err := unix.SetNonblock(own, true); err != nil {
+			unix.Close(own)
+			return fmt.Errorf("keep the terminal: %w", err)
+		}
+		return o.Console(os.NewFile(uintptr(own), "/dev/ptmx"))
+	}
+	if err := sendDescriptor(o.ConsoleSocket, "/dev/ptmx", fd); err != nil {
+		return fmt.Errorf("--console-socket: %w", err)
+	}
+	return nil
+}
+
+// isMaster makes sure that what was opened in the container by the name of a master is
+// one. A file system in user space answers each ioctl as it pleases: with the number of
+// any descriptor, say, in the place of the terminal's other side.
+func isMaster(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != unix.Mkdev(5, 2) {
+		return errors.New("/dev/pts/ptmx is not the device 5:2 that makes terminals (is a devpts mounted on /dev/pts?)")
+	}
+	return nil
+}
+
+// sendDescriptor connects to a socket and sends one descriptor, its name as data.
+func sendDescriptor(path, name string, fd int) error {
+	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	if err := unix.Connect(s, &unix.SockaddrUnix{Name: path}); err != nil {
+		return fmt.Errorf("connect to %s: %w", path, err)
+	}
+	if err := unix.Sendmsg(s, []byte(name), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
+		return fmt.Errorf("send a descriptor to %s: %w", path, err)
+	}
+	return nil
+}
+
+// writePidFile writes the digits of a pid, whole: readers never see half of them.
+func writePidFile(path string, pid int) error {
+	temporary := path + ".berth-new"
+	// In a folder such as /tmp others may have put a link there; one of ours may have
+	// been left by a kill.
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) && os.Remove(temporary) == nil {
+		file, err = os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	}
+	if err == nil {
+		_, err = file.Write(fmt.Append(nil, pid))
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("--pid-file: %w", err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		os.Remove(temporary)
+		return fmt.Errorf("--pid-file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/engine/compile"
+)
+
+// group is the container's cgroup while it is being worked with.
+type group struct{ *cgroup.Group }
+
+// makeGroup makes the container's cgroup and sets its limits. The Record names
+// it already.
+func (m *maker) makeGroup() error {
+	c := &m.plan.Cgroup
+	if c.None || c.Unit != nil {
+		return nil // startUnit makes it, once there is a process
+	}
+	// The config or the default names the place, so it is not asked whose it is. What is there stays when the container goes,
+	// so what is missing is put on record first, and with it the intent.
+	options := []cgroup.Option{cgroup.Adopt(), cgroup.Intent(func(missing []string) error {
+		m.Cgroup.Made = missing
+		return m.save()
+	})}
+	if !m.privileged() {
+		options = append(options, cgroup.WherePermitted(), cgroup.Supervisor("supervisor"))
+	}
+	g, err := m.host.Cgroups.Create(c.Path, options...)
+	if err != nil {
+		if m.mayDoWithout(err) {
+			m.Cgroup.Path, m.Cgroup.Made = "", nil
+			return nil
+		}
+		return blame(c.At, err)
+	}
+	m.group = &group{g}
+	m.opened = g
+	m.Cgroup.Made, m.Cgroup.MadeAll, m.Cgroup.Freezers = g.Made(), g.MadeAll(), g.FreezerFiles()
+	if err := m.group.refuseUsed(); err != nil {
+		// It is another's: to destroy it would kill what is there.
+		m.group, m.opened = nil, nil
+		g.Undo()
+		return blame(c.At, err)
+	}
+	return m.limitGroup(g)
+}
+
+// limitGroup writes what the plan has for the cgroup's files.
+func (m *maker) limitGroup(g *cgroup.Group) error {
+	c := &m.plan.Cgroup
+	if err := m.apply(g, func(w ledger.Write) bool { return !limitsProcesses(w) }); err != nil {
+		return err
+	}
+	if c.Devices != nil {
+		if err := g.SetDevices(*c.Devices); err != nil {
+			return fmt.Errorf("config.json: /linux/resources/devices: %w", err)
+		}
+	}
+	if c.Delegate {
+		if user := hostID(m.plan.Process.UID, m.plan.IDs.UID); int(user) != m.host.UID {
+			return g.Delegate(int(user))
+		}
+	}
+	return nil
+}
+
+// limitsProcesses reports whether a write is the limit of processes. It holds from when
+// the container is ready, since some need another process to be made, and 0 is a limit
+// that keeps even the first one out.
+func limitsProcesses(w ledger.Write) bool { return w.File == "pids.max" }
+
+// apply makes the writes of the plan that are wanted.
+func (m *maker) apply(g *cgroup.Group, wanted func(ledger.Write) bool) error {
+	writes := slices.DeleteFunc(slices.Clone(m.plan.Cgroup.Writes), func(w ledger.Write) bool { return !wanted(w) })
+	differences, err := g.Apply(writes)
+	if err != nil {
+		return fmt.Errorf("config.json: /linux/resources: %w", err)
+	}
+	for _, d := range differences {
+		m.runtime.note("config.json: /linux/resources%s", d)
+	}
+	return nil
+}
+
+func blame(at string, err error) error {
+	if at == "" {
+		return err
+	}
+	return fmt.Errorf("config.json: %s: %w", at, err)
+}
+
+// mayDoWithout reports whether the container can go on without a cgroup of its
+// own: we are not root, the place is not ours, and no limit was asked for.
+func (m *maker) mayDoWithout(err error) bool {
+	rootless := m.host.UID != 0 || m.host.InUserNS
+	if who := m.runtime.IgnoreCgroupErrors; who == Nobody || who == Rootless && !rootless || len(m.plan.Cgroup.Writes) > 0 {
+		return false
+	}
+	return cgroup.Denied(err) || errors.Is(err, fs.ErrNotExist)
+}
+
+// refuseUsed refuses a cgroup that was there, in any hierarchy, and has processes:
+// whatever is done to the container would be done to them.
+func (g *group) refuseUsed() error {
+	if g.MadeAll() {
+		return nil
+	}
+	pids, err := g.AllProcs()
+	if err != nil {
+		return err
+	}
+	if len(pids) > 0 {
+		return fmt.Errorf("cgroup %s is in use by %s; a container needs one of its own (name another in linux.cgroupsPath, or leave that out)", g.Path(), processNames(pids))
+	}
+	return nil
+}
+
+// enter lets the child start inside the group: by clone where there is a unified
+// hierarchy, by its own hand in the others.
+func (g *group) enter(s *spawn) error {
+	fd, err := g.CloneFD()
+	if err != nil {
+		return err
+	}
+	if fd < 0 { // who enters a frozen group of version 1 can't even be killed
+		if err := g.Ready(); err != nil {
+			return err
+		}
+	}
+	s.Cgroup = fd
+	s.Facts.Tasks = g.JoinPaths()
+	return nil
+}
+
+// dirs are the container's directories, as a mount of type cgroup shows them.
+func (g *group) dirs() []compile.CgroupDir {
+	return cgroupDirs(g.Host(), func(h *cgroup.Hierarchy) string { return path.Join(h.Mountpoint, g.Path()) })
+}
+
+// hostCgroupDirs are the host's own hierarchies, for a container without a
+// cgroup of its own.
+func hostCgroupDirs(h *machine) []compile.CgroupDir {
+	return cgroupDirs(h.Cgroups, func(h *cgroup.Hierarchy) string { return h.Mountpoint })
+}
+
+func cgroupDirs(h *cgroup.Host, place func(*cgroup.Hierarchy) string) []compile.CgroupDir {
+	hierarchies := h.Hierarchies()
+	if len(hierarchies) == 1 && hierarchies[0].Version == 2 {
+		return []compile.CgroupDir{{Path: place(hierarchies[0])}}
+	}
+	var dirs []compile.CgroupDir
+	for _, h := range hierarchies {
+		d := compile.CgroupDir{Path: place(h), Name: "unified"}
+		if h.Version == 1 {
+			// A named hierarchy is called by its name, the others by all their
+			// controllers, each of which is also a link (file-hierarchy(7), the
+			// layout that programs look for).
+			d.Name = h.Name
+			if len(h.Controllers) > 0 {
+				d.Name = strings.Join(h.Controllers, ",")
+			}
+			if len(h.Controllers) > 1 {
+				d.Links = h.Controllers
+			}
+		}
+		dirs = append(dirs, d)
+	}
+	return dirs
+}
+
+// OpenGroup opens the container's cgroup again, nil where it has none. A group
+// may be closed and used again.
+func (c *Container) OpenGroup() (*cgroup.Group, error) {
+	if c.opened != nil {
+		return c.opened, nil
+	}
+	if c.Cgroup.Path == "" {
+		return nil, nil
+	}
+	h, err := cgroup.Detect()
+	if err != nil {
+		return nil, err
+	}
+	// A unit's cgroup is systemd's, and is removed with the unit; of what is left then, nothing was there before.
+	adopt := cgroup.Adopt()
+	if c.Cgroup.Unit != "" {
+		adopt = cgroup.Force()
+	}
+	g, err := h.Open(c.Cgroup.Path, adopt, cgroup.Made(c.Cgroup.Made))
+	if err != nil {
+		return nil, err
+	}
+	c.opened = g
+	return g, nil
+}
+
+// undoGroup removes the unit and the cgroup of a container that could not be made, unless others live there.
+func (m *maker) undoGroup() error {
+	err := m.undoUnit()
+	if m.group == nil {
+		return err
+	}
+	defer m.group.Close()
+	left, err2 := m.leftToOthers(m.group.Group, true)
+	if !left && err2 == nil {
+		err2 = m.endGroup(m.group.Group)
+	}
+	return errors.Join(err, err2)
+}

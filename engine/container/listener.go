@@ -1,0 +1,54 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/json"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// deliverListener sends the descriptor of the seccomp listener, with the
+// container process state, to the agent's socket: one connection for it alone
+// (config-linux.md, "The Container Process State").
+func (c *Container) deliverListener(s *plan.Seccomp, pid, fd int) error {
+	if s == nil || !s.Filter.Notify {
+		return errors.New("the container's init sent a seccomp listener, and its filter has none")
+	}
+	// The agent takes it for one, and acts on what it reads there.
+	if what, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err != nil || what != "anon_inode:seccomp notify" {
+		return fmt.Errorf("the container's init sent %q for a seccomp listener", what)
+	}
+	if s.ListenerPath == "" {
+		return errors.New("config.json: /linux/seccomp/listenerPath: the profile uses SCMP_ACT_NOTIFY, and nobody is named to be notified")
+	}
+	state := State{Record: c.Record, Status: specs.StateCreating}
+	state.Pid = pid
+	w := json.NewWriter(nil, "")
+	w.Object()
+	w.Key("ociVersion").String(c.OCIVersion)
+	w.Key("fds").Strings([]string{specs.SeccompFdName})
+	w.Key("pid").Int(int64(pid))
+	if s.ListenerMetadata != "" {
+		w.Key("metadata").String(s.ListenerMetadata)
+	}
+	w.Key("state").Raw(string(state.OCI()))
+	w.End()
+	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("send the seccomp listener: %w", err)
+	}
+	defer unix.Close(socket)
+	at := "config.json: /linux/seccomp/listenerPath: "
+	if err := unix.Connect(socket, &unix.SockaddrUnix{Name: s.ListenerPath}); err != nil {
+		return fmt.Errorf("%sconnect to %s: %w", at, s.ListenerPath, err)
+	}
+	if err := unix.Sendmsg(socket, w.Bytes(), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
+		return fmt.Errorf("%ssend the listener to %s: %w", at, s.ListenerPath, err)
+	}
+	return nil
+}

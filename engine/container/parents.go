@@ -1,0 +1,96 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// parentsFile in the root folder names cgroups that were made as parents of a container's, and had others' in them when it was
+// deleted: a line for each, with its inode number, by which one is known that somebody has made anew. No id has a colon.
+const parentsFile = "cgroups:parents"
+
+// leaveParents is for parents of a removed cgroup that others live in: whoever is deleted after them removes them. They are
+// tried again behind the note, since these others may have gone meanwhile without seeing it.
+// A kill before the note loses none: the container's record names them too, and goes after it.
+func (r *Runtime) leaveParents(dirs []string) error {
+	text := ""
+	for _, dir := range dirs {
+		var st unix.Stat_t
+		if unix.Lstat(dir, &st) == nil && !strings.Contains(dir, "\n") {
+			text += strconv.FormatUint(st.Ino, 10) + " " + dir + "\n"
+		}
+	}
+	if text == "" {
+		return r.removeLeftParents()
+	}
+	root, err := r.lockRoot(unix.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
+	fd, err := unix.Openat(root, parentsFile, unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err == nil {
+		_, err = unix.Write(fd, []byte(text))
+		unix.Close(fd)
+	}
+	if err != nil {
+		return fmt.Errorf("note in %s/%s the cgroups that others live in: %w", r.Root, parentsFile, err)
+	}
+	return r.removeParents(root)
+}
+
+// removeLeftParents removes the parents that were left, as far as they are empty now.
+func (r *Runtime) removeLeftParents() error {
+	if err := unix.Access(r.Root+"/"+parentsFile, unix.F_OK); err != nil {
+		return nil
+	}
+	root, err := r.lockRoot(unix.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
+	return r.removeParents(root)
+}
+
+// removeParents is for who has the lock of the root, and gives its descriptor.
+func (r *Runtime) removeParents(root int) error {
+	path := r.Root + "/" + parentsFile
+	text, err := readFileAt(root, parentsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // somebody was faster
+	}
+	if err != nil {
+		return fmt.Errorf("cgroups that others lived in: %w", err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	slices.SortFunc(lines, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") }) // deepest first
+	keep := ""
+	for _, line := range lines {
+		ino, dir, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		var st unix.Stat_t
+		if !strings.HasPrefix(dir, "/") || unix.Lstat(dir, &st) != nil || strconv.FormatUint(st.Ino, 10) != ino {
+			continue // gone, and perhaps made anew, or a line that was not written to its end
+		}
+		if err := unix.Rmdir(dir); err == unix.EBUSY || err == unix.ENOTEMPTY {
+			keep += line
+		}
+	}
+	if keep == "" {
+		err = unix.Unlinkat(root, parentsFile, 0)
+	} else if keep != string(text) {
+		if err = os.WriteFile(path+".new", []byte(keep), 0o600); err == nil {
+			err = os.Rename(path+".new", path)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cgroups that others live in: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/cgroup/device"
+	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/cgroup/systemd"
+	"github.com/berth-runtime/berth/engine/compile"
+	"github.com/berth-runtime/berth/engine/host"
+	"github.com/berth-runtime/berth/engine/plan"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// A bus is a systemd that is being asked what it is, while other things are done.
+type bus struct {
+	*systemd.Manager
+	told chan struct{}
+	is   systemd.Description
+	err  error
+}
+
+// dialSystemd begins to talk to the systemd that makes our units.
+func dialSystemd() *bus {
+	b := &bus{Manager: newManager(), told: make(chan struct{})}
+	go func() {
+		defer close(b.told)
+		b.is, b.err = b.Describe(context.Background())
+	}()
+	return b
+}
+
+func newManager() *systemd.Manager {
+	return systemd.New(systemd.Options{User: host.UserSystemd()})
+}
+
+// tell adds what systemd has answered to the facts of the host.
+func (b *bus) tell(h *machine) error {
+	<-b.told
+	if b.err != nil {
+		return b.err
+	}
+	h.Systemd = host.SystemdOf(h.Cgroups, b.is.Version, b.is.ControlGroup, host.UserSystemd())
+	return nil
+}
+
+// awaitUnit lets the child wait for its unit, since systemd starts no scope
+// without a process, and tells the Program the directories that there will be.
+func awaitUnit(p *plan.Plan, h *machine, f *compile.Facts) {
+	c := &p.Cgroup
+	f.AwaitCgroup = true
+	place := func(h *cgroup.Hierarchy) string { return path.Join(h.Mountpoint, c.Path, c.Payload) }
+	f.CgroupDirs = cgroupDirs(h.Cgroups, place)
+	for _, hierarchy := range h.Cgroups.Hierarchies() {
+		switch {
+		case hierarchy.Version == 1 && c.Unit.Systemd.User:
+			// A user's manager has no cgroups there but its own, which it has put
+			// the process into.
+		case hierarchy.Version == 1:
+			f.Tasks = append(f.Tasks, place(hierarchy)+"/tasks")
+		}
+	}
+}
+
+// startUnit makes the unit around the child, which waits for it, and does to its
+// cgroup what systemd cannot be asked to. The Record names it already.
+func (m *maker) startUnit() error {
+	defer m.runtime.Trace.Begin("let systemd start the unit").End()
+	c := &m.plan.Cgroup
+	made, err := m.bus.Start(context.Background(), c.Unit.Unit, unitProperties(c.Unit, m.child.Pid))
+	if err != nil {
+		return unitError(c.At, err)
+	}
+	m.unit = true
+	if made != c.Path {
+		return blame(c.At, fmt.Errorf("unit %s: systemd has put it at %s, and not at %s as it should be (systemctl show %s tells its Slice and where that comes from)",
+			c.Unit.Unit, made, c.Path, c.Unit.Unit))
+	}
+	if !c.Unit.IsSlice() {
+		m.dropStale(c.Path)
+	}
+	// No controllers are asked for: those that the unit has are systemd's to give,
+	// and what a write below needs besides is enabled for it.
+	options := []cgroup.Option{cgroup.Force(), cgroup.Enable()}
+	if c.Unit.Systemd.User {
+		options = append(options, cgroup.WherePermitted())
+	}
+	g, err := m.host.Cgroups.Create(c.Path, options...)
+	if err != nil {
+		return blame(c.At, err)
+	}
+	m.group, m.opened = &group{g}, g
+	m.Cgroup.Made, m.Cgroup.Freezers = g.Made(), g.FreezerFiles()
+	if c.Payload != "" {
+		if err := m.moveInside(options); err != nil {
+			return blame(c.At, err)
+		}
+	}
+	return m.limitGroup(g)
+}
+
+// moveInside puts the child into the cgroup inside of the unit's, and gives that
+// the unit's controllers: which takes that nobody is left in the unit's own.
+func (m *maker) moveInside(options []cgroup.Option) error {
+	c := &m.plan.Cgroup
+	at := path.Join(c.Path, c.Payload)
+	inner, err := m.host.Cgroups.Create(at, options...)
+	if err != nil {
+		return err
+	}
+	defer inner.Close()
+	if err := inner.Join(m.child.Pid); err != nil {
+		return err
+	}
+	if unified := m.host.Cgroups.Unified(); unified != nil {
+		have, err := os.ReadFile(path.Join(unified.Mountpoint, c.Path, "cgroup.controllers"))
+		if err != nil {
+			return err
+		}
+		again, err := m.host.Cgroups.Create(at, append(options, cgroup.Enable(strings.Fields(string(have))...))...)
+		if err != nil {
+			return err
+		}
+		again.Close()
+	}
+	if user := hostID(m.plan.Process.UID, m.plan.IDs.UID); c.Delegate && int(user) != m.host.UID {
+		return inner.Delegate(int(user))
+	}
+	return nil
+}
+
+// dropStale removes what an earlier unit of the name has left in the hierarchies
+// that systemd does not look after, with limits that nobody asked for now. In
+// the others our child is, so that nothing can be removed.
+func (m *maker) dropStale(at string) {
+	for _, h := range m.host.Cgroups.Hierarchies() {
+		if h.Version == 1 {
+			_ = unix.Rmdir(path.Join(h.Mountpoint, at))
+		}
+	}
+}
+
+// unitProperties gives all that a unit is started with, for the one call. Of a
+// property that is there twice the config's annotation wins.
+func unitProperties(u *plan.Unit, pid int) []systemd.Property {
+	properties := systemd.Base(u.Place, u.Description, pid)
+	properties = append(properties, systemd.Resources(u.Properties)...)
+	if u.DevicePolicy != "" {
+		properties = append(properties, systemd.Devices(u.DevicePolicy, u.DeviceAllow)...)
+	}
+	return systemd.Override(properties, systemd.Annotations(u.Annotations))
+}
+
+// unitError names the entry of the config that systemd complains about.
+func unitError(at string, err error) error {
+	var e *systemd.Error
+	if errors.As(err, &e) && e.Source == "" {
+		return blame(at, err)
+	}
+	return err
+}
+
+// register makes the container known to systemd-machined, if it is to be.
+func (m *maker) register() error {
+	if m.plan.Cgroup.Unit == nil || m.plan.Cgroup.Unit.Machine == nil {
+		return nil
+	}
+	machine := m.plan.Cgroup.Unit.Machine
+	err := m.bus.Register(context.Background(), systemd.Machine{Name: machine.Name, ID: machine.ID, Leader: m.Pid, Root: m.Rootfs})
+	if err != nil {
+		return blame(machine.At, err)
+	}
+	return nil
+}
+
+// undoUnit takes the unit away of a container that could not be made.
+func (m *maker) undoUnit() error {
+	if m.bus == nil {
+		return nil
+	}
+	defer m.bus.Close()
+	if !m.unit {
+		return nil
+	}
+	return m.bus.Stop(context.Background(), m.Cgroup.Unit)
+}
+
+// stopUnit ends the unit with all that is in it, and makes systemd forget it. A
+// systemd that does not answer keeps nobody from deleting: without a process a
+// scope ends by itself. g is nil where the unit has no cgroup any more.
+func (c *Container) stopUnit(g *cgroup.Group) error {
+	defer c.runtime.Trace.Begin("let systemd stop the unit").End()
+	if c.Cgroup.Unit == "" {
+		return nil
+	}
+	ctx := context.Background()
+	bus := newManager()
+	defer bus.Close()
+	if g != nil {
+		// systemd would ask each process to end, and wait for it.
+		if err := g.Kill(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("container %s: %w", c.ID, err)
+		}
+	}
+	if c.Pid == 0 {
+		// Its maker was killed, before or after the unit was started.
+		active, description, err := bus.Look(ctx, c.Cgroup.Unit)
+		if err == nil && (active == "inactive" || description != plan.UnitDescription(c.ID)) {
+			return nil
+		}
+	}
+	if err := bus.Stop(ctx, c.Cgroup.Unit); err != nil {
+		c.runtime.warn("container %s: %v", c.ID, err)
+	}
+	return nil
+}
+
+// freezeUnit lets systemd freeze the unit, where its cgroup is systemd's to
+// freeze: systemd would not know of a freeze behind its back, and would wait for
+// the frozen processes when it has something to do with them. It reports whether
+// that was done.
+func (c *Container) freezeUnit(freeze bool) bool {
+	h, err := cgroup.Detect()
+	if c.Cgroup.Unit == "" || err != nil || h.Mode() != cgroup.Unified {
+		return false
+	}
+	bus := newManager()
+	defer bus.Close()
+	do := bus.Thaw
+	if freeze {
+		do = bus.Freeze
+	}
+	if err := do(context.Background(), c.Cgroup.Unit); err != nil {
+		c.runtime.note("container %s: %v; its cgroup is used instead", c.ID, err)
+		return false
+	}
+	return true
+}
+
+// setLimits changes the limits of the container's cgroup, through systemd where
+// that has made it. What is not in the resources stays.
+func (c *Container) setLimits(g *cgroup.Group, r *specs.LinuxResources) (cgroup.Report, error) {
+	if c.Cgroup.Unit == "" {
+		return g.Set(r)
+	}
+	ctx := context.Background()
+	b := dialSystemd()
+	defer b.Close()
+	h, err := lookAtMachine()
+	if err == nil {
+		err = b.tell(h)
+	}
+	if err != nil {
+		return cgroup.Report{}, err
+	}
+	if h.Systemd.User && len(r.Devices) > 0 {
+		c.runtime.warn("%s", "/devices: left out, an ordinary user cannot limit access to devices")
+		without := *r
+		without.Devices = nil
+		r = &without
+	}
+	return g.SetThrough(r, cgroup.Through{
+		Layout: plan.UnitLayout(h.Host), Slice: strings.HasSuffix(c.Cgroup.Unit, ".slice"),
+		Set: func(limits []ledger.Property, devices *device.Policy) (func() error, error) {
+			properties := systemd.Resources(limits)
+			if devices != nil {
+				policy, allow := devices.Systemd(h.Systemd.Devices, h.Systemd.Version)
+				properties = append(properties, systemd.Devices(policy, allow)...)
+			}
+			before, err := b.Present(ctx, c.Cgroup.Unit, properties)
+			if err != nil {
+				return nil, err
+			}
+			set := func(properties []systemd.Property, devices *device.Policy) error {
+				return c.atStandstill(g, h, devices, func() error {
+					if err := b.Set(ctx, c.Cgroup.Unit, properties); err != nil {
+						return err
+					}
+					// systemd writes them after it has answered. Its answer to the next
+					// question comes later, and what is written to files then is the last word.
+					_, _, err := b.Look(ctx, c.Cgroup.Unit)
+					return err
+				})
+			}
+			undo := func() error { return set(before, nil) }
+			if err := set(properties, devices); err != nil {
+				return nil, err
+			}
+			return undo, nil
+		},
+	})
+}

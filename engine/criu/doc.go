@@ -1,0 +1,13 @@
+// Package criu speaks to criu, the program that writes processes down and
+// brings them back.
+//
+// It starts "criu swrk", which serves one caller over a socket, and speaks the
+// protocol buffers of criu's rpc.proto with it: a request, notifications while it
+// is being served, a response. The few messages that it takes are encoded here by
+// hand, since the init of a protocol buffer library would slow the start of every
+// other command down.
+//
+// What a container is, and what criu is to be told of it, package container
+// knows; nothing here does. The package starts processes and reads criu's log,
+// and touches nothing else.
+package criu

@@ -1,0 +1,17 @@
+package host
+
+import (
+	"github.com/berth-runtime/berth/internal/caps"
+	"golang.org/x/sys/unix"
+)
+
+// lacking are the capabilities that this process does not have. It can give them to
+// nobody (capset(2)), but in a user namespace below its own, where it has them all.
+func lacking() caps.Set {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return 0 // the kernel will tell
+	}
+	return ^(caps.Set(data[0].Permitted) | caps.Set(data[1].Permitted)<<32)
+}

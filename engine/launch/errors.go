@@ -1,0 +1,79 @@
+package launch
+
+import (
+	"strings"
+
+	"github.com/berth-runtime/berth/engine/program"
+	"golang.org/x/sys/unix"
+)
+
+// An Error is a call of a Program that failed.
+type Error struct {
+	Pointer string // config entry to blame, "" for none
+	File    string // what Pointer leads into; "" is config.json
+	Text    string // what was being done
+	Reason  string // what is known beyond the errno; replaces its words
+	Errno   unix.Errno
+	// Exec is set when it is the user's program that could not be executed.
+	Exec bool
+}
+
+func (e *Error) Error() string {
+	reason := e.Reason
+	if reason == "" {
+		reason = e.Errno.Error()
+	}
+	text := e.Text + ": " + reason
+	if e.Pointer != "" {
+		file := e.File
+		if file == "" {
+			file = "config.json"
+		}
+		return file + ": " + e.Pointer + ": " + text
+	}
+	return text
+}
+
+func (e *Error) Unwrap() error { return e.Errno }
+
+// Explain turns a failure into an error that says what it was about, and what the
+// kernel has said is the reason. The process
+// waits meanwhile, so its root can still be looked into.
+func Explain(p *program.Program, f program.Failure, pid int, reason string) error {
+	note := program.Note{Text: "container init"}
+	if f.Index < len(p.Ops) {
+		note = p.Ops[f.Index].Note
+	}
+	e := ExplainCall(f, note, pid)
+	// Of a label it says only that it does not know the option.
+	if reason != "" && note.Pointer != "/linux/mountLabel" {
+		e.Reason = reason + " (" + f.Errno.Error() + ")"
+	}
+	return e
+}
+
+// ExplainCall is Explain for a call whose note is known.
+func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
+	e := &Error{Pointer: note.Pointer, Text: note.Text, Errno: f.Errno}
+	switch {
+	case f.Nr == unix.SYS_EXECVE || f.Nr == unix.SYS_FACCESSAT2 || strings.HasPrefix(note.Text, "exec: "):
+		e.explainExec(pid)
+	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE:
+		e.Reason = f.Errno.Error() + " (are user namespaces allowed here? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu; berth doctor tells)"
+	case f.Errno == unix.ENOSPC && f.Nr == unix.SYS_UNSHARE:
+		e.Reason = "a limit of /proc/sys/user/max_*_namespaces is reached"
+	case strings.HasPrefix(note.Text, "ask for the AppArmor profile") && f.Errno == unix.EINVAL:
+		e.Reason = f.Errno.Error() + " (AppArmor is not in this kernel, or not switched on)"
+	case strings.HasPrefix(note.Text, "ask for the AppArmor profile") && f.Errno == unix.ENOENT:
+		e.Reason = "the profile is not loaded (apparmor_parser --replace FILE loads one)"
+	case f.Errno == unix.EINVAL && (strings.HasPrefix(note.Text, "ask for the SELinux label") || note.Pointer == "/linux/mountLabel"):
+		e.Reason = f.Errno.Error() + " (SELinux is not in this kernel, or its policy does not know the label)"
+	case f.Errno == unix.EPERM && f.Nr == unix.SYS_MOUNT_SETATTR:
+		e.Reason = f.Errno.Error() + " (a user namespace can't take away ro, nosuid, nodev or noexec that the host has mounted the source with: leave out rw, suid, dev or exec)"
+	case f.Errno == unix.EINVAL && f.Nr == program.Set:
+		e.Reason = "the file system refuses an option (" + f.Errno.Error() + ")"
+	case f.Errno == unix.ENODEV && f.Nr == unix.SYS_FSOPEN:
+		e.Reason = "this kernel has no such file system (see /proc/filesystems)"
+	}
+	return e
+}

@@ -1,0 +1,72 @@
+package launch
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/berth-runtime/berth/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+// Patience is what others of a container may cost who waits for a process that enters
+// it. They can stop that process (kill(2)), trace it, freeze it, or have its program on
+// a file system that does not answer or under a lease, which is broken after 45 s. With
+// each of these it is a minute, and two seconds where somebody wants an end.
+const Patience = time.Minute
+
+const patienceOnceTold = 2 * time.Second
+
+// patience is how long a child may be silent.
+type patience struct {
+	bound       time.Duration // 0 for ever
+	signals     int
+	interrupted func() bool
+}
+
+// An Impatient error says that a process was waited for long enough.
+type Impatient struct {
+	After time.Duration
+	Told  bool // by a signal
+}
+
+func (e *Impatient) Error() string {
+	why := fmt.Sprintf("the process has not executed its program within %v", e.After)
+	if e.Told {
+		why = "told to end before the process has executed its program"
+	}
+	return why + " (another process of the container may have stopped, traced or frozen it, or holds up the file of its program)"
+}
+
+// await waits until a child can be heard, or has ended where that is to be told apart:
+// it reports false then.
+func (c *Child) await() (bool, error) {
+	fds := []unix.PollFd{{Fd: int32(c.report), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}}
+	if c.forks {
+		fds[1].Fd = int32(c.PidFD)
+	}
+	if c.interrupted != nil {
+		fds[2].Fd = int32(c.signals)
+	}
+	told, began := false, time.Now()
+	for bound := c.bound; ; {
+		left := -1
+		if bound > 0 {
+			left = max(0, int(time.Until(began.Add(bound)).Milliseconds()))
+		}
+		n, err := sys.Poll(fds, left)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return true, nil // what is wrong, the read will tell
+		case n == 0:
+			return false, &Impatient{After: bound, Told: told}
+		case fds[0].Revents != 0:
+			return true, nil
+		case fds[1].Revents != 0:
+			return false, nil
+		case c.interrupted():
+			told, began, bound = true, time.Now(), patienceOnceTold
+			fds[2].Fd = -1
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/internal/json"
+	"golang.org/x/sys/unix"
+)
+
+// An Event is something to be told of a container: that it ran out of memory,
+// or, with Stats, how its counters stand.
+type Event struct {
+	ID    string
+	Stats *Stats
+}
+
+// JSON writes the event as a line.
+func (e *Event) JSON() []byte {
+	w := json.NewWriter(make([]byte, 0, 4096), "")
+	w.Object()
+	if e.Stats == nil {
+		w.Key("type").String("oom")
+	} else {
+		w.Key("type").String("stats")
+	}
+	w.Key("id").String(e.ID)
+	if e.Stats != nil {
+		w.Key("data")
+		e.Stats.JSON(w)
+	}
+	w.End()
+	return append(w.Bytes(), '\n')
+}
+
+// Events tells of each time that the container runs out of memory, as it comes,
+// and of its counters once in an interval. It returns when the first process has
+// ended, or tell fails.
+func Events(c *container.Container, interval time.Duration, tell func(*Event) error) error {
+	if err := c.WantProcess("watch"); err != nil {
+		return err
+	}
+	s, err := c.Config()
+	if err != nil {
+		return err
+	}
+	ended, stop, err := ended(c)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	watch, err := watchMemory(c)
+	if err != nil {
+		return err
+	}
+	defer watch.close()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case e := <-watch.events:
+			watch.told += e.New
+			err = tell(&Event{ID: c.ID})
+		case <-ticker.C:
+			stats, countErr := count(c, s)
+			if countErr != nil {
+				// A process on its way out has lost its namespaces before it is a
+				// zombie; the news of its end is on its way to us.
+				if errors.Is(countErr, container.ErrNotRunning) || !c.Alive() {
+					continue
+				}
+				return countErr
+			}
+			err = tell(&Event{ID: c.ID, Stats: stats})
+		case <-ended:
+			// The kill that ended it may be on its way to us as well: the kernel holds
+			// notices of memory.events back for up to 10 ms (cgroup_file_notify).
+			if watch.missed() {
+				return tell(&Event{ID: c.ID})
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ended gives a channel that closes when the first process has ended.
+func ended(c *container.Container) (done <-chan struct{}, stop func(), err error) {
+	fd, err := c.Pidfd()
+	if err != nil {
+		return nil, nil, err
+	}
+	// Non-blocking, so that Go's poller waits for it and no thread does.
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, nil, err
+	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	raw, err := f.SyscallConn()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	closed := make(chan struct{})
+	go func() {
+		_ = raw.Read(func(fd uintptr) bool {
+			fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+			n, _ := unix.Poll(fds, 0)
+			return n > 0
+		})
+		close(closed)
+	}()
+	return closed, func() { f.Close() }, nil
+}
+
+// memoryWatch waits for a container to run out of memory.
+type memoryWatch struct {
+	watcher *cgroup.Watcher
+	group   *cgroup.Group
+	events  <-chan cgroup.Event
+	before  uint64 // kills when the watch began
+	told    uint64 // since then
+}
+
+func watchMemory(c *container.Container) (*memoryWatch, error) {
+	g, err := c.OpenGroup()
+	if err != nil {
+		return nil, err
+	}
+	if g == nil {
+		return nil, c.NoGroup("events of its memory")
+	}
+	w := &memoryWatch{group: g}
+	w.before = w.kills()
+	// Version 1 tells at once that the limit is hit, but not of the kill; version
+	// 2 counts both, of which the kill is what matters to a caller.
+	kind := cgroup.OOMKill
+	if h := g.Host().Controller("memory"); h == nil {
+		return w, nil // nothing will ever be told of memory here
+	} else if h.Version == 1 {
+		kind = cgroup.OOM
+	}
+	if w.watcher, err = cgroup.NewWatcher(); err != nil {
+		return nil, fmt.Errorf("watch the memory of container %s: %w", c.ID, err)
+	}
+	w.events = w.watcher.Events()
+	if _, err := w.watcher.Watch(g, kind); err != nil {
+		w.close()
+		return nil, fmt.Errorf("watch the memory of container %s: %w", c.ID, err)
+	}
+	return w, nil
+}
+
+// kills is how many processes were killed for want of memory.
+func (w *memoryWatch) kills() uint64 {
+	stats, err := w.group.Stats(cgroup.Memory)
+	if err != nil || stats.Memory == nil || stats.Memory.Events == nil {
+		return 0
+	}
+	return value(stats.Memory.Events.OOMKill)
+}
+
+// missed says whether there was a kill of which nothing has been told.
+func (w *memoryWatch) missed() bool {
+	return w.kills() > w.before+w.told
+}
+
+func (w *memoryWatch) close() {
+	if w.watcher != nil {
+		w.watcher.Close()
+	}
+	w.group.Close()
+}

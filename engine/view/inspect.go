@@ -1,0 +1,125 @@
+package view
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/proc/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// An Inspection is all that is known of a container: what was wanted of it, and
+// what is there now.
+type Inspection struct {
+	State container.State
+	// Plan is what its making did, made again from the config that it was made from.
+	Plan *plan.Plan
+	// Limits are the plan's writes with what the kernel has there now.
+	Limits []LimitNow
+	// Namespaces and Mounts are those of the first process, while it lives.
+	Namespaces []NamespaceNow
+	Mounts     []mountinfo.Entry
+	// OOMKills is how many of its processes were killed for want of memory.
+	OOMKills uint64
+	// OwnLimit says that the container's own limit of memory was hit.
+	OwnLimit bool
+}
+
+// LimitNow is a file of the cgroup, as it was set and as it reads.
+type LimitNow struct{ File, Set, Now, Pointer string }
+
+// NamespaceNow is a namespace of a process.
+type NamespaceNow struct {
+	Type, ID string
+	// Shared is set where it is ours too.
+	Shared bool
+}
+
+// Inspect looks at the container.
+func Inspect(c *container.Container) (*Inspection, error) {
+	p, err := c.PlanAgain()
+	if err != nil {
+		return nil, err
+	}
+	i := &Inspection{State: c.State(), Plan: p}
+	if err := inspectGroup(c, i); err != nil {
+		return nil, err
+	}
+	if i.State.Pid == 0 {
+		return i, nil
+	}
+	i.Namespaces = namespacesNow(c.Pid)
+	if i.Mounts, err = mountinfo.Of(strconv.Itoa(c.Pid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return i, nil
+}
+
+// inspectGroup reads the limits back, and what they did.
+func inspectGroup(c *container.Container, i *Inspection) error {
+	g, err := c.OpenGroup()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && g == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	for _, w := range i.Plan.Cgroup.Writes {
+		now, err := g.ReadFile(w.File)
+		if err != nil {
+			now = "unreadable: " + err.Error()
+		}
+		i.Limits = append(i.Limits, LimitNow{File: w.File, Set: w.Value, Now: strings.TrimSpace(now), Pointer: plan.ResourcesAt + w.Pointer})
+	}
+	stats, err := g.Stats(cgroup.Memory)
+	if err != nil || stats.Memory == nil || stats.Memory.Events == nil {
+		return nil // without the memory controller there is nothing to tell
+	}
+	i.OOMKills = value(stats.Memory.Events.OOMKill)
+	i.OwnLimit = value(stats.Memory.Events.OOM) > 0 || stats.Memory.Events.OOM == nil && value(stats.Memory.Failures) > 0
+	return nil
+}
+
+func namespacesNow(pid int) []NamespaceNow {
+	var list []NamespaceNow
+	for _, name := range [...]string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"} {
+		theirs, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/" + name)
+		if err != nil {
+			continue // it has ended meanwhile, or the kernel has none of the kind
+		}
+		ours, _ := os.Readlink("/proc/self/ns/" + name)
+		list = append(list, NamespaceNow{Type: name, ID: theirs, Shared: ours == theirs})
+	}
+	return list
+}
+
+// End says how a container came to its end, in words; "" where it has not, and
+// "unknown" where nobody who knew has said.
+func (i *Inspection) End() string {
+	if i.State.Status != "stopped" {
+		return ""
+	}
+	how := "unknown (its status went to its parent)"
+	switch e := i.State.Ended; {
+	case e == nil:
+	case e.Signaled():
+		how = "killed by " + unix.SignalName(e.Signal())
+	default:
+		how = "exit status " + strconv.Itoa(e.ExitStatus())
+	}
+	switch {
+	case i.OOMKills == 0:
+	case i.OwnLimit:
+		how += "; " + strconv.FormatUint(i.OOMKills, 10) + " of its processes killed for want of memory, by its own limit"
+	default:
+		how += "; " + strconv.FormatUint(i.OOMKills, 10) + " of its processes killed for want of memory, by a limit above it or the machine's"
+	}
+	return how
+}

@@ -1,0 +1,2 @@
+// Package escape makes text that others have written safe to show.
+package escape

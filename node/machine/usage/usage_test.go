@@ -1,0 +1,54 @@
+package usage
+
+import (
+	"context"
+	"testing"
+
+	"github.com/berth-runtime/berth/node/machine/fake"
+	"github.com/berth-runtime/berth/node/plan"
+)
+
+// On version 1 the counters have other names and are in several places.
+func TestLegacy(t *testing.T) {
+	m := fake.New(t, "legacy", true)
+	const scope = "/machine.slice/docker-1.scope"
+	m.Group("/machine.slice")
+	m.Group(scope)
+	m.Write("/sys/fs/cgroup/pids"+scope+"/cgroup.procs", "7\n8\n")
+	m.Write("/sys/fs/cgroup/pids"+scope+"/pids.current", "2\n")
+	m.Write("/sys/fs/cgroup/memory"+scope+"/memory.usage_in_bytes", "5000\n")
+	m.Write("/sys/fs/cgroup/memory"+scope+"/memory.stat", "inactive_file 1\nrss 7\ntotal_inactive_file 1000\n")
+	m.Group("/machine.slice/empty.scope")
+	p, err := m.Prepare(context.Background(), m.Config(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := Measure(m.Machine, p).Workloads()
+	if all.Containers != 1 || all.Use.Memory != 4000 || all.Use.PIDs != 2 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// What a container makes inside of its own cgroup is not another container, and
+// without systemd the cgroups below the root are the containers.
+func TestNested(t *testing.T) {
+	m := fake.New(t, "unified", false)
+	for _, path := range []string{"/machine", "/machine/a", "/machine/a/inner", "/machine/b"} {
+		m.Group(path)
+		m.Write("/sys/fs/cgroup"+path+"/cgroup.events", "populated 1\n")
+		m.Write("/sys/fs/cgroup"+path+"/memory.current", "1000\n")
+		m.Write("/sys/fs/cgroup"+path+"/memory.stat", "inactive_file 100\n")
+		m.Write("/sys/fs/cgroup"+path+"/cpu.stat", "usage_usec 5\n")
+	}
+	p, err := m.Prepare(context.Background(), m.Config(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Measure(m.Machine, p)
+	if all := r.Workloads(); all.Containers != 2 || all.Use.Memory != 1800 || all.Use.CPU != 10000 {
+		t.Errorf("%+v", all)
+	}
+	if top := r.Parts[plan.Workloads]; top.Memory != 900 {
+		t.Errorf("%+v", top)
+	}
+}

@@ -1,7 +1,0 @@
-//go:build !amd64 && !arm64
-
-package program
-
-const elfMachine = 0
-
-func interpreterCode() []byte { return nil }

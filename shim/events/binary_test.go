@@ -1,0 +1,51 @@
+package events
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/reaper"
+)
+
+// Without a socket each event goes through containerd's own program, in order, again where that fails; one that it goes on to refuse
+// does not hold up the rest.
+func TestByBinary(t *testing.T) {
+	r, err := reaper.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	containerd := filepath.Join(dir, "containerd")
+	// It fails with the first event once, and with the one of "never" always.
+	script := `#!/bin/sh
+cd ` + dir + `
+cat > event
+grep -q never event && exit 1
+[ -e failed ] || { : > failed; exit 1; }
+echo "$* $(tr -cd 'a-z0-9' < event | grep -o 'number[0-9]' | head -n 1)" >> taken
+`
+	if err := os.WriteFile(containerd, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	p := start(&binary{path: containerd, address: "/run/containerd.sock", reaper: r, most: 4}, "ns", func(text string) { said = append(said, text) })
+	for _, id := range []string{"number1", "number2", "never", "number3"} {
+		p.Publish(&wire.TaskExit{ContainerID: id, ID: id})
+	}
+	p.Close(time.Minute)
+	text, err := os.ReadFile(filepath.Join(dir, "taken"))
+	if err != nil {
+		t.Fatal(err, said)
+	}
+	const call = "--address /run/containerd.sock publish --topic /tasks/exit --namespace ns number"
+	if want := call + "1\n" + call + "2\n" + call + "3\n"; string(text) != want {
+		t.Errorf("taken:\n%swant:\n%s", text, want)
+	}
+	if len(said) != 3 || !strings.Contains(said[2], "refuses") {
+		t.Errorf("the log: %q", said)
+	}
+}

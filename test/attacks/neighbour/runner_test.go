@@ -1,0 +1,224 @@
+package neighbour
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestHostileNeighbours has each principal do each of its acts at each step of each command, or a share of that: see the package's
+// documentation for what chooses it.
+func TestHostileNeighbours(t *testing.T) {
+	r := newRun(t)
+	if again := os.Getenv("BERTH_AGAIN"); again != "" {
+		r.again(t, again)
+		return
+	}
+	// They are ended one after another, when nobody works any more: what a box finds left could be another one's at work.
+	var scenes []*scene
+	for i := range 2 {
+		scenes = append(scenes, newScene(t, firstUser+i))
+	}
+	var working sync.WaitGroup
+	for _, s := range scenes {
+		working.Add(1)
+		go func() {
+			defer working.Done() // also where the test is ended by runtime.Goexit
+			for u := r.next(); u != nil; u = r.next() {
+				r.do(s, u)
+			}
+		}()
+	}
+	working.Wait()
+	for _, s := range scenes {
+		s.end(t)
+	}
+	scenes[0].b.ReapOrphans()
+	r.report(t)
+}
+
+// A series is a kind of container and a command, with one act at one step, or all acts in turn, each undone before the next.
+type series struct {
+	shape   shape
+	command command
+	acts    []act
+	first   int // which of the acts is done at step 0
+	once    *act
+	place   int // of places, for once: how far on in the command
+}
+
+// places is how many of a command's steps an act is tried at that is not undone before the next step.
+const places = 4
+
+// firstUser and the one after it are nobody's on a host, nor another run's of these tests.
+var firstUser = 50_000 + os.Getpid()%5_000*2
+
+// run is all that is tried, and what came of it.
+type run struct {
+	seed    uint64
+	until   time.Time
+	whole   int
+	mu      sync.Mutex
+	todo    []*series
+	counts  counts
+	holes   map[string]*hole
+	lengths map[string]int // of commands, in steps
+}
+
+func newRun(t *testing.T) *run {
+	t.Helper()
+	seed, budget := share(t)
+	only, err := regexp.Compile(os.Getenv("BERTH_ONLY"))
+	check(t, err)
+	r := &run{seed: seed, until: time.Now().Add(budget), holes: map[string]*hole{}, lengths: map[string]int{}, counts: counts{by: map[string]int{}}}
+	for _, sh := range shapes {
+		for _, c := range commands {
+			var passing []act
+			for _, a := range acts("OUTSIDE") {
+				switch {
+				case !a.isFor(sh, c) || !only.MatchString(sh.name+"|"+c.String()+"|"+a.String()):
+				case a.once:
+					for place := range places {
+						r.todo = append(r.todo, &series{shape: sh, command: c, once: &a, place: place})
+					}
+				default:
+					passing = append(passing, a)
+				}
+			}
+			for first := range passing {
+				r.todo = append(r.todo, &series{shape: sh, command: c, acts: passing, first: first})
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(r.todo), func(i, j int) { r.todo[i], r.todo[j] = r.todo[j], r.todo[i] })
+	r.whole = len(r.todo)
+	return r
+}
+
+// next is what to try next, nil when it is enough.
+func (r *run) next() *series {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.todo) == 0 || time.Now().After(r.until) {
+		return nil
+	}
+	u := r.todo[0]
+	r.todo = r.todo[1:]
+	return u
+}
+
+func (r *run) do(s *scene, u *series) {
+	if u.once != nil {
+		r.once(s, u)
+		return
+	}
+	// A command that an act has made end is made again, and from the next step on.
+	for from := 0; ; {
+		t := r.trial(s, u.shape, u.command, func(st step) *act {
+			if st.n < from {
+				return nil
+			}
+			return &u.acts[(st.n+u.first)%len(u.acts)]
+		})
+		if !t.refused || len(t.deeds) == 0 || time.Now().After(r.until) {
+			return
+		}
+		from = t.deeds[len(t.deeds)-1].step.n + 1
+	}
+}
+
+func (r *run) once(s *scene, u *series) {
+	key := u.shape.name + " " + u.command.String()
+	r.mu.Lock()
+	length := r.lengths[key]
+	r.mu.Unlock()
+	if length == 0 {
+		length = len(r.trial(s, u.shape, u.command, func(step) *act { return nil }).steps)
+		r.mu.Lock()
+		r.lengths[key] = length
+		r.mu.Unlock()
+	}
+	// The seed shifts them: all steps get their turn, day by day.
+	part := max(1, length/places)
+	n := (u.place*part + int(r.seed)%part) % length
+	r.trial(s, u.shape, u.command, func(st step) *act {
+		if st.n != n {
+			return nil
+		}
+		return u.once
+	})
+}
+
+// trial makes one, counts it, and finds out what is to blame for what has been broken.
+func (r *run) trial(s *scene, sh shape, c command, at func(step) *act) *trial {
+	t := &trial{s: s, shape: sh, command: c, at: s.placed(at)}
+	t.run()
+	r.mu.Lock()
+	r.counts.add(t)
+	r.mu.Unlock()
+	if len(t.broken) > 0 {
+		r.blame(s, t)
+	}
+	return t
+}
+
+// placed puts the canary's folder into the words of acts.
+func (s *scene) placed(at func(step) *act) func(step) *act {
+	return func(st step) *act {
+		a := at(st)
+		if a == nil {
+			return nil
+		}
+		b := *a
+		b.do = strings.ReplaceAll(b.do, "OUTSIDE", s.canary.outside)
+		return &b
+	}
+}
+
+// blame finds the deed that did it: of the shortest beginning of what was done that still does, the last.
+func (r *run) blame(s *scene, t *trial) {
+	if !r.news(t) {
+		return
+	}
+	if found := t.with(nil); len(found.broken) > 0 {
+		r.found(found, "nothing at all", againWords(t, nil))
+		return
+	}
+	least, most := 0, len(t.deeds) // of those from the first on: so many are too few, and so many enough
+	for most-least > 1 {
+		middle := (least + most) / 2
+		if len(t.with(t.deeds[:middle]).broken) > 0 {
+			most = middle
+		} else {
+			least = middle
+		}
+	}
+	if most > 0 {
+		d := t.deeds[most-1]
+		if found := t.with(t.deeds[most-1 : most]); len(found.broken) > 0 {
+			r.found(found, d.String(), againWords(t, &d))
+			return
+		}
+	}
+	r.found(t, fmt.Sprintf("the first %d acts of %v, but not each time", most, t.deeds[max(0, most-3):most]), "")
+}
+
+// with makes a trial like t with some of its deeds.
+func (t *trial) with(deeds []deed) *trial {
+	again := &trial{s: t.s, shape: t.shape, command: t.command, at: func(st step) *act {
+		for i := range deeds {
+			if deeds[i].step.at == st.at {
+				return &deeds[i].act
+			}
+		}
+		return nil
+	}}
+	again.run()
+	return again
+}

@@ -1,0 +1,84 @@
+package neighbour
+
+import (
+	"slices"
+	"strings"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// A shape is a config of the container that is attacked.
+type shape struct {
+	name string
+	make func(s *specs.Spec)
+}
+
+// shapes differ in what can be gained: more rights by exec, by a hook, over the init, over devices, over ids.
+var shapes = []shape{
+	{"usual", func(*specs.Spec) {}},
+	{"tracer", func(s *specs.Spec) { grant(s, "CAP_SYS_PTRACE") }},
+	{"mounter", func(s *specs.Spec) { grant(s, "CAP_SYS_ADMIN") }},
+	{"nobody", nobody},
+	{"hooked", func(s *specs.Spec) {
+		nobody(s)
+		// Of the image, and so of whoever can write there.
+		s.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/inside", Args: []string{"inside", "try"}}}}
+	}},
+	{"mapped", func(s *specs.Spec) {
+		harness.UserNamespace(s)
+		s.Process.User.AdditionalGids = []uint32{7}
+	}},
+	{"delegated", func(s *specs.Spec) {
+		s.Mounts = append(s.Mounts, specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"nosuid", "noexec", "nodev", "rw"}})
+	}},
+	// Devices, links and the console are made in the image's own /dev, and /sys is the image's.
+	{"bare", func(s *specs.Spec) {
+		s.Mounts = slices.DeleteFunc(s.Mounts, func(m specs.Mount) bool {
+			return strings.HasPrefix(m.Destination, "/dev") || m.Destination == "/sys"
+		})
+		s.Linux.Devices = []specs.LinuxDevice{{Path: "/opt/nodes/null", Type: "c", Major: 1, Minor: 3}}
+		s.Root.Readonly = true
+	}},
+	// What an author of configs leaves out, or asks for, who may not run hooks.
+	{"deviceless", func(s *specs.Spec) { nobody(s); s.Linux.Resources = nil }},
+}
+
+// someUser stands for the scene's user in a shape.
+const someUser = 1
+
+func nobody(s *specs.Spec) {
+	s.Process.User = specs.User{UID: someUser, GID: someUser}
+	s.Process.Capabilities = &specs.LinuxCapabilities{}
+	s.Process.NoNewPrivileges = true
+}
+
+func grant(s *specs.Spec, capability string) {
+	c := s.Process.Capabilities
+	for _, set := range []*[]string{&c.Bounding, &c.Effective, &c.Permitted} {
+		*set = append(slices.Clip(*set), capability)
+	}
+}
+
+// config is a shape's config, with mounts, masks and a working directory whose names others can change meanwhile.
+func (s *scene) config(sh shape) *specs.Spec {
+	spec := harness.DefaultSpec("/"+s.target.ID, "/inside", "agent")
+	spec.Process.Cwd = "/home/user"
+	spec.Mounts = append(spec.Mounts,
+		specs.Mount{Destination: "/srv/a", Type: "bind", Source: s.b.Path("volume"), Options: []string{"rbind", "rw"}},
+		specs.Mount{Destination: "/srv/a/data", Type: "tmpfs", Source: "tmpfs", Options: []string{"size=64k"}},
+		specs.Mount{Destination: "/var/cache", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "size=64k"}})
+	spec.Linux.MaskedPaths = append(spec.Linux.MaskedPaths, "/etc/secret")
+	spec.Linux.ReadonlyPaths = append(spec.Linux.ReadonlyPaths, "/etc/fixed")
+	spec.Linux.Sysctl = map[string]string{"net.ipv4.ip_default_ttl": "63"}
+	spec.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Syscalls: []specs.LinuxSyscall{
+		{Names: []string{"acct"}, Action: specs.ActErrno}}}
+	limit := int64(60)
+	spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: &limit}
+	sh.make(spec)
+	if u := &spec.Process.User; u.UID == someUser {
+		u.UID, u.GID = uint32(s.userID), uint32(s.userID)
+	}
+	return spec
+}

@@ -1,0 +1,199 @@
+package attacks
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/test/harness"
+	"github.com/berth-runtime/berth/test/inside/view"
+)
+
+// tracer is a container whose process takes over whatever appears beside it.
+type tracer struct {
+	*harness.Container
+	seen string
+}
+
+// newTracer prepares one.
+func newTracer(b *harness.Box) *tracer {
+	c := &tracer{Container: b.Container("/inside", "seize", "/seen/list")}
+	c.seen = c.Path("seen")
+	check(b.T, os.Mkdir(c.seen, 0o777))
+	check(b.T, os.Chmod(c.seen, 0o777))
+	sets := c.Spec.Process.Capabilities
+	all := append([]string{"CAP_SYS_PTRACE"}, harness.DefaultCaps...)
+	sets.Bounding, sets.Effective, sets.Permitted = all, all, all
+	return c
+}
+
+// ready waits until the tracer looks for others.
+func (c *tracer) ready() {
+	c.Box.T.Helper()
+	for end := time.Now().Add(harness.Deadline); ; time.Sleep(time.Millisecond) {
+		if data, err := os.ReadFile(c.seen + "/list"); err == nil && len(data) > 0 {
+			return
+		}
+		if time.Now().After(end) {
+			c.Box.T.Fatal("the tracer does not start")
+		}
+	}
+}
+
+// stop ends the tracer and tells what it took over.
+func (c *tracer) stop() []view.Seized {
+	t := c.Box.T
+	t.Helper()
+	check(t, os.WriteFile(c.seen+"/list.stop", nil, 0o644))
+	c.WaitExit()
+	data, err := os.ReadFile(c.seen + "/list")
+	check(t, err)
+	var list []view.Seized
+	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		var s view.Seized
+		if line != "" && json.Unmarshal([]byte(line), &s) == nil {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// processFile writes a process object for exec.
+func processFile(b *harness.Box, p *specs.Process) string {
+	b.T.Helper()
+	data, err := json.Marshal(p)
+	check(b.T, err)
+	return b.WriteFile("process.json", string(data), 0o644)
+}
+
+// A process of the container with CAP_SYS_PTRACE takes over what exec adds at the first instant that it is there. By then it
+// is no more than the program will be: no capability, group, cgroup or descriptor besides. (runc 1.1 loses its exec's
+// process with all capabilities.)
+func TestSeizeExec(t *testing.T) {
+	lenient := &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Syscalls: []specs.LinuxSyscall{{Names: []string{"swapon"}, Action: specs.ActErrno}}}
+	for name, with := range map[string]func(*specs.Process, *specs.Spec){
+		"plain":        func(p *specs.Process, _ *specs.Spec) {},
+		"no_new_privs": func(p *specs.Process, s *specs.Spec) { p.NoNewPrivileges = true; s.Linux.Seccomp = lenient },
+		"filter":       func(p *specs.Process, s *specs.Spec) { s.Linux.Seccomp = lenient },
+		"limit and groups": func(p *specs.Process, s *specs.Spec) {
+			p.User.AdditionalGids = []uint32{4242}
+			p.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_NPROC", Soft: 3, Hard: 3}}
+		},
+		"user namespace": func(p *specs.Process, s *specs.Spec) {
+			harness.UserNamespace(s)
+			s.Linux.Resources = nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := harness.New(t)
+			c := newTracer(b)
+			p := &specs.Process{Args: []string{"/bin/true"}, Cwd: "/", User: specs.User{UID: 1000, GID: 1001}, Capabilities: &specs.LinuxCapabilities{}}
+			with(p, c.Spec)
+			file := processFile(b, p)
+			c.RunDetached()
+			c.ready()
+			const execs = 25
+			for range execs {
+				c.Exec([]string{"--process", file}).OK(t)
+			}
+			seized := c.stop()
+			groups := []string{}
+			for _, g := range p.User.AdditionalGids {
+				groups = append(groups, strconv.Itoa(int(g)))
+			}
+			inits := 0
+			for _, s := range seized {
+				if strings.Contains(s.Exe, "berth-init") {
+					inits++
+				}
+				none := "0000000000000000"
+				if s.Status["CapPrm"] != none || s.Status["CapEff"] != none || s.Status["CapInh"] != none || s.Status["CapBnd"] != none || s.Status["CapAmb"] != none {
+					t.Errorf("seized with the capabilities %s (permitted), %s (bounding)", s.Status["CapPrm"], s.Status["CapBnd"])
+				}
+				if s.Status["Uid"] != "1000 1000 1000 1000" || s.Status["Gid"] != "1001 1001 1001 1001" || s.Status["Groups"] != strings.Join(groups, " ") {
+					t.Errorf("seized as %s %s with the groups %q", s.Status["Uid"], s.Status["Gid"], s.Status["Groups"])
+				}
+				if p.NoNewPrivileges && s.Status["NoNewPrivs"] != "1" {
+					t.Error("seized without no_new_privs")
+				}
+				for _, line := range s.Cgroups {
+					if !strings.HasSuffix(line, ":/") {
+						t.Errorf("seized in the cgroup %s", line)
+					}
+				}
+				for fd, target := range s.FDs {
+					if fd > "2" && !strings.HasPrefix(target, "socket:") || len(fd) > 1 {
+						t.Errorf("seized with descriptor %s: %s", fd, target)
+					}
+				}
+			}
+			t.Logf("%d of %d processes seized, %d of them before their execve", len(seized), execs, inits)
+			harness.Report(t, "attacks", execs)
+		})
+	}
+}
+
+// Where the filter refuses what an exec takes to be safe from that, it is refused, and says why. Where nobody could reach
+// for it, it works.
+func TestSeizeIsRefused(t *testing.T) {
+	b := harness.New(t)
+	c := newTracer(b)
+	c.Spec.Process.Args = []string{"/bin/sleep", "1000"}
+	c.Spec.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Syscalls: []specs.LinuxSyscall{{Names: []string{"setsid", "accept4"}, Action: specs.ActErrno}}}
+	c.Create()
+	c.Exec(nil, "/bin/true").FailsWith(t, 255, "before its start", "CAP_SYS_PTRACE")
+	c.Start()
+	c.Exec(nil, "/bin/true").FailsWith(t, 255, "/linux/seccomp", "CAP_SYS_PTRACE")
+	c.Delete("--force")
+	c.WaitExit()
+
+	c.Spec.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/bin/true"}}}
+	c.TryCreate().Fails(t, "/hooks/startContainer", "CAP_SYS_PTRACE")
+	c.Spec.Hooks = nil
+
+	c.Spec.Process.Capabilities.Bounding = harness.DefaultCaps
+	c.Spec.Process.Capabilities.Effective, c.Spec.Process.Capabilities.Permitted = harness.DefaultCaps, harness.DefaultCaps
+	c.Create()
+	c.Exec(nil, "/bin/true").OK(t)
+	c.Start()
+	c.Exec(nil, "/bin/true").OK(t)
+	c.Delete("--force")
+	c.WaitExit()
+	if _, err := os.Stat(filepath.Join(c.seen, "list")); err == nil {
+		t.Error("the tracer ran")
+	}
+}
+
+// Whoever has taken over what exec adds can speak to the runtime in its place. It is not believed, and nothing but this exec
+// comes to an end by it.
+func TestForgedRequests(t *testing.T) {
+	b := harness.New(t)
+	c := newTracer(b)
+	c.Spec.Process.Args = append(c.Spec.Process.Args, "forge")
+	c.RunDetached()
+	c.ready()
+	refused := 0
+	const execs = 40
+	for range execs {
+		r := c.Exec(nil, "/bin/true")
+		switch {
+		case r.Code == 0:
+		case r.Code != 255 || strings.Contains(r.Stderr, "goroutine") || strings.Count(r.Stderr, "\n") != 1:
+			t.Errorf("exec ended with %d: %s", r.Code, r.Stderr)
+		default:
+			refused++
+		}
+	}
+	c.stop()
+	t.Logf("%d of %d were refused", refused, execs)
+	if refused == 0 {
+		t.Error("nothing that was forged has arrived")
+	}
+	harness.Report(t, "attacks", execs)
+}

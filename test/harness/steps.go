@@ -1,0 +1,81 @@
+package harness
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Stop is a moment in which test/fault, run with -tell, holds a program and what that starts.
+type Stop struct {
+	PID int
+	// Call is what the process is about to call, PROCESS:NAME:N as test/fault names calls; "" where it has just executed a program that is
+	// not the engine's.
+	Call string
+	Name string // of the call
+	Text string // the call's path, where it has one, or the program
+}
+
+// Stops listens to test/fault.
+type Stops struct{ listener *net.UnixListener }
+
+// ListenStops makes the socket for -tell.
+func ListenStops(path string) (*Stops, error) {
+	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		return nil, err
+	}
+	return &Stops{listener}, nil
+}
+
+// Close removes the socket.
+func (s *Stops) Close() error { return s.listener.Close() }
+
+// Follow hands over each stop until nobody is held any more. What is held goes on when the function has returned.
+func (s *Stops) Follow(at func(Stop)) error {
+	if err := s.listener.SetDeadline(time.Now().Add(Deadline)); err != nil {
+		return err
+	}
+	conn, err := s.listener.AcceptUnix()
+	if err != nil {
+		return fmt.Errorf("test/fault does not say anything: %w", err)
+	}
+	defer conn.Close()
+	for buf := make([]byte, 1<<12); ; {
+		if err := conn.SetReadDeadline(time.Now().Add(Deadline)); err != nil {
+			return err
+		}
+		n, err := conn.Read(buf)
+		if os.IsTimeout(err) {
+			return fmt.Errorf("no step for %s: %w", Deadline, err)
+		}
+		if err != nil || n == 0 {
+			return nil // it has ended
+		}
+		stop, err := parseStop(string(buf[:n]))
+		if err != nil {
+			return err
+		}
+		at(stop)
+		if _, err := conn.Write([]byte{1}); err != nil {
+			return nil
+		}
+	}
+}
+
+func parseStop(line string) (stop Stop, err error) {
+	fields := strings.SplitN(line, "\t", 6)
+	switch {
+	case fields[0] == "exec" && len(fields) == 4:
+		stop = Stop{Text: fields[3]}
+	case fields[0] == "call" && len(fields) == 6:
+		stop = Stop{Call: fields[1] + ":" + fields[3] + ":" + fields[4], Name: fields[3], Text: fields[5]}
+	default:
+		return stop, fmt.Errorf("test/fault says %q", line)
+	}
+	stop.PID, err = strconv.Atoi(fields[2])
+	return stop, err
+}

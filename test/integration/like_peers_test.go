@@ -1,0 +1,66 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// What clients branch on is as with runc and crun, which these statuses and words were taken from.
+func TestExecFailsAsClientsExpect(t *testing.T) {
+	b := harness.New(t)
+	b.Berth("exec", "nobody", "/bin/true").FailsWith(t, 255, "container does not exist")
+	c := b.Container("/inside", "hang").RunDetached()
+	c.Exec([]string{"--cgroup", "notthere"}, "/bin/true").FailsWith(t, 255, "no such file or directory")
+	c.Exec([]string{"--cap", "NOPE"}, "/bin/true").OK(t).Warns(t, "NOPE")
+	c.Exec([]string{"--user", "nobodyknows"}, "/bin/true").FailsWith(t, 255, "nobodyknows")
+	c.Kill("KILL").WaitExit()
+	c.Exec([]string{"--user", "nobodyknows"}, "/bin/true").FailsWith(t, 255, "cannot exec in a stopped container")
+}
+
+// An update that changes nothing is none, where there is something that it could change.
+func TestUpdateOfNothing(t *testing.T) {
+	b := harness.New(t)
+	b.Berth("update", "nobody").FailsWith(t, 1, "container does not exist")
+	c := b.Container("/inside", "hang").RunDetached()
+	update(c, "--pids-limit", "20").OK(t)
+	update(c).OK(t)
+	if got := strings.TrimSpace(c.CgroupFile("pids", "pids.max", "pids.max")); got != "20" {
+		t.Errorf("the limit is %s", got)
+	}
+}
+
+// What runc and crun pass over is a warning, and of no effect.
+func TestConfigEntriesOfNoEffect(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "look", "/dev/twice")
+	c.Spec.Linux.UIDMappings = []specs.LinuxIDMapping{{HostID: 1000, Size: 1}}
+	c.Spec.Linux.Personality = &specs.LinuxPersonality{Domain: specs.PerLinux, Flags: []specs.LinuxPersonalityFlag{"ADDR_NO_RANDOMIZE"}}
+	c.Spec.Linux.Devices = []specs.LinuxDevice{
+		{Path: "/dev/twice", Type: "c", Major: 1, Minor: 3}, {Path: "/dev/twice", Type: "c", Major: 1, Minor: 5},
+	}
+	r := c.Run().OK(t)
+	for _, entry := range []string{"/linux/uidMappings", "/linux/personality/flags", "/linux/devices/1/path"} {
+		r.Warns(t, entry)
+	}
+	v := harness.ParseView(t, r.Stdout)
+	if f := v.Files["/dev/twice"]; f.Type != "char" || f.Major != 1 || f.Minor != 3 {
+		t.Errorf("the device is %+v", f)
+	}
+	if v.Status["Uid"] != "0 0 0 0" {
+		t.Errorf("uid %s", v.Status["Uid"])
+	}
+}
+
+// The host's /dev/ptmx makes terminals in the host's devpts: it is no stand-in for the container's own.
+func TestOrdinaryUserTerminalsWithPtmxListed(t *testing.T) {
+	b := harness.New(t)
+	c := b.AsOrdinaryUser(t, 0).Container("/bin/readlink", "/dev/ptmx")
+	c.Spec.Linux.Devices = []specs.LinuxDevice{{Path: "/dev/ptmx", Type: "c", Major: 5, Minor: 2}}
+	if got := c.Run().OK(t).Stdout; got != "pts/ptmx\n" {
+		t.Errorf("/dev/ptmx leads to %q", got)
+	}
+}
