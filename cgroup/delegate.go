@@ -57,7 +57,7 @@ func (h *Host) delegateFiles() []string {
 	})
 }
 
-// Denied reports whether an operation failed for want of rights: file
+// Denied reports whether an operation failed for lack of privileges: file
 // permissions, a read-only mount, no cgroup mounts at all, or a group that
 // belongs to somebody else. A rootless runtime goes on without a group then,
 // if no limit was asked for.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Pressure is how long work stood still for want of a resource (PSI).
+// Pressure is how long work was stalled waiting for a resource (PSI).
 type Pressure struct {
 	Some *PressureLine `json:"some,omitempty"` // at least one task waited
 	Full *PressureLine `json:"full,omitempty"` // all of them waited

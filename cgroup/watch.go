@@ -24,7 +24,7 @@ const (
 	MemoryHigh                    // slowed down for being above memory.high
 	MemoryMax                     // about to exceed memory.max
 	SwapMax                       // the swap limit was hit
-	SwapFail                      // swapping failed, by the limit or for want of space
+	SwapFail                      // swapping failed, because of the limit or a lack of space
 	PidsMax                       // a fork failed at the limit
 	HugetlbMax                    // an allocation of huge pages failed at the limit
 	Populated                     // the first process came

@@ -73,7 +73,7 @@ func eventText(e *view.Event, at time.Time) []byte {
 	if c := e.Stats.CPU; c != nil && c.Usage != nil {
 		add("cpu", time.Duration(*c.Usage).Round(time.Millisecond).String())
 		if c.Throttled != nil && *c.Throttled > 0 {
-			add("held back", time.Duration(*c.Throttled).Round(time.Millisecond).String())
+			add("throttled", time.Duration(*c.Throttled).Round(time.Millisecond).String())
 		}
 	}
 	if m := e.Stats.Memory; m != nil && m.Usage != nil {

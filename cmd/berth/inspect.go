@@ -47,7 +47,7 @@ func inspectionText(i *view.Inspection) []byte {
 	if end := i.End(); end != "" {
 		fmt.Fprintf(&b, "It ended: %s\n", end)
 	} else if i.OOMKills > 0 {
-		fmt.Fprintf(&b, "%d of its processes were killed for want of memory\n", i.OOMKills)
+		fmt.Fprintf(&b, "%d of its processes were OOM-killed\n", i.OOMKills)
 	}
 	if len(i.Limits) > 0 {
 		fmt.Fprint(&b, "\nLimits now\n")

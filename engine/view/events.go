@@ -157,7 +157,7 @@ func watchMemory(c *container.Container) (*memoryWatch, error) {
 	return w, nil
 }
 
-// kills is how many processes were killed for want of memory.
+// kills is the number of OOM-killed processes.
 func (w *memoryWatch) kills() uint64 {
 	stats, err := w.group.Stats(cgroup.Memory)
 	if err != nil || stats.Memory == nil || stats.Memory.Events == nil {

@@ -25,7 +25,7 @@ type Inspection struct {
 	// Namespaces and Mounts are those of the first process, while it lives.
 	Namespaces []NamespaceNow
 	Mounts     []mountinfo.Entry
-	// OOMKills is how many of its processes were killed for want of memory.
+	// OOMKills is the number of its processes that were OOM-killed.
 	OOMKills uint64
 	// OwnLimit says that the container's own limit of memory was hit.
 	OwnLimit bool
@@ -117,9 +117,9 @@ func (i *Inspection) End() string {
 	switch {
 	case i.OOMKills == 0:
 	case i.OwnLimit:
-		how += "; " + strconv.FormatUint(i.OOMKills, 10) + " of its processes killed for want of memory, by its own limit"
+		how += "; " + strconv.FormatUint(i.OOMKills, 10) + " of its processes OOM-killed, by its own limit"
 	default:
-		how += "; " + strconv.FormatUint(i.OOMKills, 10) + " of its processes killed for want of memory, by a limit above it or the machine's"
+		how += "; " + strconv.FormatUint(i.OOMKills, 10) + " of its processes OOM-killed, by a limit above it or the machine's memory"
 	}
 	return how
 }

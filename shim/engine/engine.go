@@ -56,7 +56,7 @@ type Cgroup interface {
 	// the cgroup has gone, and after Close, it is of the last reading; ErrNoStats
 	// says that there was none.
 	Stats() (typeURL string, message []byte, err error)
-	// OOMKills is how often the kernel has killed for want of memory there.
+	// OOMKills is the number of OOM kills there.
 	OOMKills() (uint64, error)
 	// WatchOOM calls risen with that count when it has risen, until stop is called.
 	WatchOOM(risen func(kills uint64)) (stop func(), err error)

@@ -30,7 +30,7 @@ type Group struct {
 
 	mu     sync.Mutex
 	last   *cgroup.Stats // the last whole reading
-	kills  uint64        // for want of memory, as far as is known
+	kills  uint64        // OOM kills, as far as is known
 	closed bool
 }
 
@@ -111,7 +111,7 @@ func (g *Group) read() (*cgroup.Stats, error) {
 	return s, nil
 }
 
-// OOMKills reads the count of kills for want of memory. The kernel raises it
+// OOMKills reads the number of OOM kills. The kernel raises it
 // before it sends the signal, so whoever has seen the end finds it there.
 func (g *Group) OOMKills() (uint64, error) {
 	g.mu.Lock()
@@ -133,7 +133,7 @@ func (g *Group) OOMKills() (uint64, error) {
 			return kills, err
 		}
 	}
-	return 0, fmt.Errorf("%w: this kernel does not count kills for want of memory", engine.ErrNoStats)
+	return 0, fmt.Errorf("%w: this kernel does not count OOM kills", engine.ErrNoStats)
 }
 
 // watcher serves all containers of the shim.

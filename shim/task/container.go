@@ -47,7 +47,7 @@ type container struct {
 
 	cgroup   engine.Cgroup // nil if it could not be opened
 	stopOOM  func()
-	oomKills uint64 // for want of memory, as far as is known
+	oomKills uint64 // OOM kills, as far as is known
 	oomTold  uint64 // that TaskOOM has told of
 }
 
@@ -204,7 +204,7 @@ func (c *container) initEnded() {
 	c.settle(c.init)
 }
 
-// tellOOM looks for kills for want of memory that the watch has not told of yet:
+// tellOOM looks for OOM kills that the watch has not reported yet:
 // it comes later than the ends that they bring about, which are published after
 // them.
 func (c *container) tellOOM() {

@@ -177,7 +177,7 @@ func (c *container) makeInit(ctx context.Context) error {
 	return nil
 }
 
-// watch opens the container's cgroup and reports kills for want of memory. That
+// watch opens the container's cgroup and reports OOM kills. That
 // there is nothing to be opened or watched is not worth failing for.
 func (c *container) watch(pid int) {
 	group, err := c.service.Cgroup(pid)
@@ -195,7 +195,7 @@ func (c *container) watch(pid int) {
 		}
 	})
 	if err != nil {
-		c.service.Log("watch " + c.id + " for want of memory: " + err.Error())
+		c.service.Log("watch " + c.id + " for OOM kills: " + err.Error())
 	}
 }
 

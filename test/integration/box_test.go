@@ -242,7 +242,7 @@ func TestBoxLimitsMemory(t *testing.T) {
 	}
 	// What is written to the root is the box's memory as well. Who asks for no report is told why it ended.
 	full := box(b, "--memory", "20M", "--", "/bin/sh", "-c", "head -c 40000000 /dev/zero > /usr/big").Run().Exits(t, 137)
-	if !strings.HasSuffix(full.Stderr, "killed for want of memory, by --memory 20.0M\n") {
+	if !strings.HasSuffix(full.Stderr, "OOM-killed, by --memory 20.0M\n") {
 		t.Errorf("%q", full.Stderr)
 	}
 }

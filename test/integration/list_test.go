@@ -25,7 +25,7 @@ func TestListNone(t *testing.T) {
 	}
 }
 
-// Another root than the usual one is not missing for want of containers.
+// A non-default root is not missing just because it has no containers.
 func TestListOfAMissingRoot(t *testing.T) {
 	b := harness.New(t)
 	missing := b.Path("no-such-root")

@@ -220,7 +220,7 @@ func TestUnitStatsAndExec(t *testing.T) {
 	}
 }
 
-// As many at once as a node that starts up has: none may fail for want of a connection, and none leaves its unit.
+// As many at once as a node that starts up has: none may fail for lack of a connection, and none leaves its unit.
 func TestUnitsAtOnce(t *testing.T) {
 	b := withSystemd(t)
 	n := 60

@@ -68,7 +68,7 @@ func formats() []format {
 			{"id, status, signal, timedOut", "The box; the exit status as the shell would have it; the signal that killed the command; whether it was --timeout."},
 			{"wall", "From the beginning of berth to the end of the command."},
 			{"cpu", "user and system time; throttled, for how long --cpus held it back; whole is false where it is of the command alone, as the box had no cgroup."},
-			{"memory", "peak, limit; oomKills, how many were killed for want of memory, and oomBy, by which limit."},
+			{"memory", "peak, limit; oomKills, the number of OOM-killed processes, and oomBy, the limit that did it."},
 			{"io", "read from and written to block devices."},
 			{"pids", "peak, limit, and refused, how often the limit was hit."},
 		}},

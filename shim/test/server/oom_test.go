@@ -52,7 +52,7 @@ func (b *box) oomKills() uint64 {
 	return 0
 }
 
-// A kill for want of memory is told of before the exit that it brings about,
+// An OOM kill is reported before the exit that it causes,
 // however soon that comes, once, and is in the counters afterwards.
 func TestOOM(t *testing.T) {
 	n := newNode(t)
@@ -93,7 +93,7 @@ func TestOOM(t *testing.T) {
 		}
 		n.must(stays.delete(id))
 	}
-	n.must(stays.kill(9)) // which is not for want of memory
+	n.must(stays.kill(9)) // which is not an OOM kill
 	stays.wait("")
 	if got := stays.oomKills(); got != 2 {
 		t.Errorf("%d kills in the counters", got)

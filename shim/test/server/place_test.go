@@ -128,7 +128,7 @@ func coreCookie(pid int) (cookie uint64, err error) {
 	return cookie, err
 }
 
-// A shim is to be killed for want of memory before containerd, by one.
+// A shim is to be OOM-killed before containerd, by one.
 func TestOOMScore(t *testing.T) {
 	n := newNode(t)
 	b := n.define("c", n.spec("c", "true"))

@@ -165,9 +165,9 @@ func TestStopped(t *testing.T) {
 		{Report{Status: 137, Signal: "SIGKILL"}, ""},
 		{Report{PidsRefused: n(0), PidsLimit: n(5)}, ""},
 		{Report{Status: 124, Signal: "SIGKILL", TimedOut: true, Wall: 1500 * time.Millisecond}, "berth box: killed by --timeout after 1.50s\n"},
-		{Report{Status: 137, Signal: "SIGKILL", OOM: killed}, "berth box: killed for want of memory, by --memory 16.0M\n"},
-		{Report{OOM: killed}, "berth box: 2 of its processes killed for want of memory, by --memory 16.0M\n"},
-		{Report{Status: 2, PidsRefused: n(1), PidsLimit: n(5)}, "berth box: refused to make a process 1 times, by --pids 5\n"},
+		{Report{Status: 137, Signal: "SIGKILL", OOM: killed}, "berth box: OOM-killed, by --memory 16.0M\n"},
+		{Report{OOM: killed}, "berth box: 2 processes OOM-killed, by --memory 16.0M\n"},
+		{Report{Status: 2, PidsRefused: n(1), PidsLimit: n(5)}, "berth box: refused to create a process 1 times, by --pids 5\n"},
 	} {
 		if got := test.report.Stopped(); got != test.want {
 			t.Errorf("%+v: %q, want %q", test.report, got, test.want)

@@ -35,7 +35,7 @@ type Report struct {
 	OOM         *OOM
 }
 
-// OOM says what the kernel killed for want of memory.
+// OOM says what was OOM-killed, and by which limit.
 type OOM struct {
 	Kills uint64
 	// By names the limit: "--memory", "a cgroup above", or "the machine".
@@ -106,6 +106,13 @@ func oomOf(o *Options, m *cgroup.MemoryStats) *OOM {
 	return &OOM{Kills: *m.Events.OOMKill, By: by}
 }
 
+func processes(n uint64) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return strconv.FormatUint(n, 10) + " processes"
+}
+
 func value(n *uint64) uint64 {
 	if n == nil {
 		return 0
@@ -123,16 +130,16 @@ func (r *Report) Text() string {
 		cpu += ", of the command alone: the box had no cgroup"
 	}
 	if r.Throttled != nil {
-		cpu += ", held back for " + span(*r.Throttled)
+		cpu += ", throttled for " + span(*r.Throttled)
 	}
 	row("cpu", cpu)
 	if r.PeakMemory != nil {
-		memory := cgrouptool.Size(*r.PeakMemory) + " at most"
+		memory := "peak " + cgrouptool.Size(*r.PeakMemory)
 		if r.MemoryLimit != nil {
-			memory += ", of " + cgrouptool.Size(*r.MemoryLimit)
+			memory += " of " + cgrouptool.Size(*r.MemoryLimit)
 		}
 		if r.OOM != nil {
-			memory += "; " + strconv.FormatUint(r.OOM.Kills, 10) + " killed for want of it, by " + r.OOM.By
+			memory += "; " + processes(r.OOM.Kills) + " OOM-killed, by " + r.OOM.By
 		}
 		row("memory", memory)
 	}
@@ -140,9 +147,9 @@ func (r *Report) Text() string {
 		row("disk", cgrouptool.Size(*r.Read)+" read, "+cgrouptool.Size(*r.Written)+" written")
 	}
 	if r.PeakPids != nil {
-		pids := strconv.FormatUint(*r.PeakPids, 10) + " at most"
+		pids := "peak " + strconv.FormatUint(*r.PeakPids, 10)
 		if r.PidsLimit != nil {
-			pids += ", of " + strconv.FormatUint(*r.PidsLimit, 10)
+			pids += " of " + strconv.FormatUint(*r.PidsLimit, 10)
 		}
 		if value(r.PidsRefused) > 0 {
 			pids += "; refused " + strconv.FormatUint(*r.PidsRefused, 10) + " times"
@@ -162,9 +169,9 @@ func (r *Report) Stopped() string {
 	case r.OOM != nil && r.Signal == "SIGKILL":
 		what = r.end() + ", by " + r.OOM.By
 	case r.OOM != nil:
-		what = strconv.FormatUint(r.OOM.Kills, 10) + " of its processes killed for want of memory, by " + r.OOM.By
+		what = processes(r.OOM.Kills) + " OOM-killed, by " + r.OOM.By
 	case value(r.PidsRefused) > 0:
-		what = "refused to make a process " + strconv.FormatUint(*r.PidsRefused, 10) + " times, by --pids " + strconv.FormatUint(*r.PidsLimit, 10)
+		what = "refused to create a process " + strconv.FormatUint(*r.PidsRefused, 10) + " times, by --pids " + strconv.FormatUint(*r.PidsLimit, 10)
 	default:
 		return ""
 	}
@@ -176,7 +183,7 @@ func (r *Report) end() string {
 	case r.TimedOut:
 		return "killed by --timeout"
 	case r.OOM != nil && r.Signal == "SIGKILL":
-		return "killed for want of memory"
+		return "OOM-killed"
 	case r.Signal != "":
 		return "killed by " + r.Signal
 	}
