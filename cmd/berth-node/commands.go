@@ -22,11 +22,11 @@ import (
 func command() *cli.Command {
 	return &cli.Command{
 		Name:    "berth-node",
-		Summary: "Shares out a node between its system, Kubernetes and the workloads, and enforces it.",
-		Help: `It reserves cpu, memory, pids, huge pages and storage for the daemons of the host and of
-Kubernetes, leaves the rest to the workloads, and sets limits on their slices or cgroups.
-The configuration is ` + config.DefaultFile + `, or a file named by --config; every
-key of it is also an option, and options win.`,
+		Summary: "Divide a node between system daemons, Kubernetes and workloads, and enforce it.",
+		Help: `Reserves CPU, memory, pids, huge pages and storage for the host's and Kubernetes' daemons,
+leaves the rest to the workloads, and sets limits on their slices or cgroups. The
+configuration is ` + config.DefaultFile + `, or the file given with --config. Every key
+in it is also an option, and options override the file.`,
 		Commands: func() []cli.Sub {
 			return []cli.Sub{
 				{Name: "plan", Define: planCommand}, {Name: "apply", Define: applyCommand}, {Name: "status", Define: statusCommand},
@@ -92,9 +92,9 @@ func style() show.Style {
 func planCommand() *cli.Command {
 	s := &settings{}
 	var asJSON bool
-	c := s.command("Show what would be done, and change nothing.", `Shows the capacity, each reservation and what is left of it, the hierarchy that results, each
-setting that differs from now with the entry of the configuration that asks for it, and
-what keeps the plan from being applied, in which case the exit status is 1.`, []string{"berth-node plan", "berth-node plan --system-reserved=cpu=500m,memory=1Gi --pods-enforce", "berth-node plan --config node.yaml --json"}, func(ctx context.Context) error {
+	c := s.command("Show what would be done, without changing anything.", `Shows the capacity, each reservation and what it leaves, the resulting hierarchy, each setting
+that would change with the configuration entry that asks for it, and any problem that prevents
+the plan from being applied. In that case the exit status is 1.`, []string{"berth-node plan", "berth-node plan --system-reserved=cpu=500m,memory=1Gi --pods-enforce", "berth-node plan --config node.yaml --json"}, func(ctx context.Context) error {
 		_, p, err := s.look(ctx)
 		if err != nil {
 			return err
@@ -129,10 +129,10 @@ func engine(m *machine.Machine, dir string) (*enforce.Engine, func(), error) {
 
 func applyCommand() *cli.Command {
 	s := &settings{}
-	return s.command("Do what plan shows, once.", `Each setting is on record with its value from before, so that undo can give it back. What an
-earlier configuration set and this one does not is given back. Memory that is to be
-limited below its use is reclaimed first; if that does not succeed within reclaim-deadline,
-or raises the pressure above reclaim-pressure, the former limit stays.`, []string{"berth-node apply", "berth-node apply --system-reserved=memory=1Gi --system-reserved-enforce"}, func(ctx context.Context) error {
+	return s.command("Apply the plan, once.", `Each setting is recorded with its previous value, so undo can restore it. Settings from an
+earlier configuration that this one does not have are restored. If a memory limit is below
+current usage, memory is reclaimed first; if that does not succeed within reclaim-deadline,
+or raises the pressure above reclaim-pressure, the previous limit stays.`, []string{"berth-node apply", "berth-node apply --system-reserved=memory=1Gi --system-reserved-enforce"}, func(ctx context.Context) error {
 		m, p, err := s.look(ctx)
 		if err != nil {
 			return err
@@ -154,9 +154,9 @@ or raises the pressure above reclaim-pressure, the former limit stays.`, []strin
 
 func undoCommand() *cli.Command {
 	s := &settings{}
-	return s.command("Give the node back as it was before apply or watch.", `Everything on record is set to what it was: properties with their drop-ins, files, kernel
-parameters, OOM scores. Slices and cgroups that were made are removed if nothing is in them.
-A daemon that is running has to be stopped first.`, []string{"systemctl stop berth-node && berth-node undo"}, func(ctx context.Context) error {
+	return s.command("Restore the node's settings from before apply or watch.", `Restores everything in the record: properties with their drop-ins, files, kernel parameters,
+OOM scores. Slices and cgroups that were created are removed if they are empty. Stop a
+running daemon first.`, []string{"systemctl stop berth-node && berth-node undo"}, func(ctx context.Context) error {
 		conf, err := s.load()
 		if err != nil {
 			return err
@@ -181,10 +181,9 @@ func statusCommand() *cli.Command {
 	s := &settings{}
 	var asJSON bool
 	var html string
-	c := s.command("Show what is reserved, used and left.", `A table of the parts of the node with their use, bars of each resource, the workloads by QoS
-level as the sum over the running pods and containers, the daemons with the part that they
-count to, and warnings. It changes nothing, and takes half a second, in which the use of the
-processors is measured.`, []string{"berth-node status", "berth-node status --html node.html"}, func(ctx context.Context) error {
+	c := s.command("Show what is reserved, used and left.", `Shows a table of the node's parts with their usage, bars for each resource, the workloads by
+QoS level (summed over running pods and containers), the daemons with the reservation they
+count towards, and warnings. It changes nothing, and takes half a second to measure CPU usage.`, []string{"berth-node status", "berth-node status --html node.html"}, func(ctx context.Context) error {
 		m, p, err := s.look(ctx)
 		if err != nil {
 			return err

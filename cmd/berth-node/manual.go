@@ -12,7 +12,7 @@ import (
 func manCommand() *cli.Command {
 	var dir string
 	c := &cli.Command{
-		Summary:  "Write the man pages of all commands into a folder.",
+		Summary:  "Write the man pages of all commands to a directory.",
 		Examples: []string{"berth-node man --dir /usr/local/share/man"},
 		Run: func([]string) error {
 			for _, page := range clidoc.Man(clidoc.Tree(command()), "Berth", "berth(1)") {
@@ -27,14 +27,14 @@ func manCommand() *cli.Command {
 			return nil
 		},
 	}
-	c.Flags.String(&dir, "dir", "d", "DIR", "folder for man1 (default: the current one)")
+	c.Flags.String(&dir, "dir", "d", "DIR", "directory for man1 (default: the current one)")
 	return c
 }
 
 func completionCommand() *cli.Command {
 	return &cli.Command{
 		Args: "bash|zsh|fish", Least: 1, Most: 1,
-		Summary:  "Write the script by which a shell completes the commands.",
+		Summary:  "Print the shell completion script.",
 		Examples: []string{"berth-node completion bash > /etc/bash_completion.d/berth-node"},
 		Run: func(args []string) error {
 			script, err := clidoc.Completion(clidoc.Tree(command()), args[0])

@@ -14,12 +14,12 @@ import (
 
 func watchCommand() *cli.Command {
 	s := &settings{}
-	return s.command("Apply the plan and keep it true: the daemon.", `Applies the plan, and mends what is changed by others, within a second or two: it listens to
-the kernel and to systemd, and looks at everything again each recheck-interval. It reports who
-changed what, where that can be known, to the journal. /metrics is for Prometheus; /healthz
-answers 200 while the node is as planned, else 503 with the reasons. SIGHUP lets it read
-the configuration again; one that is wrong is reported and not taken. At its end everything
-stays as it is: berth-node undo gives the node back.`, []string{"berth-node watch --listen=127.0.0.1:9841", "systemctl enable --now berth-node"}, func(ctx context.Context) error {
+	return s.command("Apply the plan and keep it applied: the daemon.", `Applies the plan, and reverts changes made by others within a second or two: it listens to the
+kernel and to systemd, and checks everything every recheck-interval. It reports what changed
+and, if known, which process did it, to the journal. /metrics is for Prometheus; /healthz
+returns 200 while the node is as planned, otherwise 503 with the reasons. SIGHUP rereads
+the configuration; an invalid one is reported and not applied. When the daemon stops, all
+settings stay in place; berth-node undo restores the node.`, []string{"berth-node watch --listen=127.0.0.1:9841", "systemctl enable --now berth-node"}, func(ctx context.Context) error {
 		// Small and steady: it lives beside the workloads, on their memory.
 		debug.SetGCPercent(40)
 		debug.SetMemoryLimit(12 << 20)

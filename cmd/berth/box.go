@@ -29,17 +29,18 @@ func (p *program) boxCommand() *cli.Command {
 	o := &boxOptions{seccomp: "default"}
 	c := &cli.Command{
 		Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true,
-		Summary: "Run one command in a throwaway container made from this machine's own root.",
-		Help: "It needs no image, no configuration and no root. The command sees the files of the machine;\n" +
-			"what it writes is kept in memory and lost at its end. The current folder is there read-only,\n" +
-			"/tmp and /run are empty, and there is no network but itself. Without COMMAND it is a shell.\n\n" +
-			"The exit status is the command's, 128+N where signal N killed it, 124 where --timeout did, 127\n" +
-			"where there is no such command, 126 where it can't be executed, and 125 where there was no box.",
+		Summary: "Run one command in a throwaway container built from this machine's own root file system.",
+		Help: "It needs no image, no configuration and no root. The command sees the host's files; its writes\n" +
+			"go to memory and are discarded when it ends. The current directory is read-only, /tmp and /run\n" +
+			"are empty, and the only network device is loopback. Without COMMAND it runs a shell.\n" +
+			"\n" +
+			"The exit status is the command's, 128+N if signal N killed it, 124 if --timeout did, 127 if\n" +
+			"the command was not found, 126 if it can't be executed, and 125 if the box could not be created.",
 		Examples: []string{
-			"berth box -- make test                              # can break nothing but itself",
-			"berth box --rw . --net host -- ./configure          # its results are kept, in this folder",
-			"berth box --memory 512M --cpus 1.5 -- ./server      # reproduce what production does",
-			"berth box --timeout 30s --report json:use -- ./job  # what it took, for a script",
+			"berth box -- make test                              # can't break anything outside",
+			"berth box --rw . --net host -- ./configure          # writes to this directory are kept",
+			"berth box --memory 512M --cpus 1.5 -- ./server      # reproduce production's limits",
+			"berth box --timeout 30s --report json:use -- ./job  # resource usage, for a script",
 		},
 		Run: func(args []string) error { return p.box(o, args) },
 	}
@@ -49,11 +50,11 @@ func (p *program) boxCommand() *cli.Command {
 
 // limitFlags are those of a box, and of a command in a cgroup.
 func limitFlags(f *cli.Flags, o *box.Options) {
-	f.Func("memory", "m", "SIZE", "at most so much memory, as 512M or 1.5G, no swap on top", func(text string) (err error) {
+	f.Func("memory", "m", "SIZE", "memory limit, such as 512M or 1.5G, with no swap on top", func(text string) (err error) {
 		o.Memory, err = positiveSize(text)
 		return err
 	})
-	f.Func("cpus", "c", "N", "at most so many processors' time, as 1.5", func(text string) error {
+	f.Func("cpus", "c", "N", "CPU limit in processors, such as 1.5", func(text string) error {
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(n >= 0.001 && n <= 1e6) {
 			return fmt.Errorf("%q is no number of processors such as 0.5 or 2", text)
@@ -61,7 +62,7 @@ func limitFlags(f *cli.Flags, o *box.Options) {
 		o.CPUs = n
 		return nil
 	})
-	f.Func("pids", "p", "N", "at most so many processes and threads", func(text string) error {
+	f.Func("pids", "p", "N", "limit on processes and threads", func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 {
 			return fmt.Errorf("%q is no number of processes", text)
@@ -73,22 +74,22 @@ func limitFlags(f *cli.Flags, o *box.Options) {
 
 func (o *boxOptions) define(f *cli.Flags) {
 	limitFlags(f, &o.Options)
-	f.Func("io", "", "DEV:rbps=N", "at most so many bytes (rbps, wbps) or operations (riops, wiops) a second; DEV is a disk, its number, or a path on it", func(text string) error {
+	f.Func("io", "", "DEV:rbps=N", "limit on bytes (rbps, wbps) or operations (riops, wiops) per second; DEV is a disk, its number, or a path on it", func(text string) error {
 		t, err := box.ParseThrottle(text, positiveSize)
 		o.IO = append(o.IO, t)
 		return err
 	})
-	f.Func("net", "", "none|host", "the network: none but itself (the default), or the host's", func(text string) error {
+	f.Func("net", "", "none|host", "network: loopback only (the default), or the host's", func(text string) error {
 		if text != "none" && text != "host" {
 			return fmt.Errorf("%q is neither none nor host", text)
 		}
 		o.HostNet = text == "host"
 		return nil
 	})
-	f.Func("ro", "", "PATH[:PLACE]", "show a path of the host as it is, read-only", func(text string) error { return o.bind(text, false) })
-	f.Func("rw", "", "PATH[:PLACE]", "show a path of the host as it is; what is written there is kept", func(text string) error { return o.bind(text, true) })
-	f.Strings(&o.Tmp, "tmp", "", "PATH", "an empty folder in memory")
-	f.Func("env", "e", "NAME[=VALUE]", "pass a variable on, or set it; others than PATH, HOME, TERM and the language are not passed", func(text string) error {
+	f.Func("ro", "", "PATH[:PLACE]", "bind mount a host path, read-only", func(text string) error { return o.bind(text, false) })
+	f.Func("rw", "", "PATH[:PLACE]", "bind mount a host path; writes are kept", func(text string) error { return o.bind(text, true) })
+	f.Strings(&o.Tmp, "tmp", "", "PATH", "mount an empty tmpfs")
+	f.Func("env", "e", "NAME[=VALUE]", "pass an environment variable, or set it; by default only PATH, HOME, TERM and the locale are passed", func(text string) error {
 		if text == "" || text[0] == '=' {
 			return fmt.Errorf("%q names no variable", text)
 		}
@@ -96,9 +97,9 @@ func (o *boxOptions) define(f *cli.Flags) {
 		return nil
 	})
 	f.String(&o.User, "user", "u", "USER[:GROUP]", "run as this user, by name or number")
-	f.String(&o.Workdir, "workdir", "w", "DIR", "begin in this folder, instead of the current one")
-	f.String(&o.Rootfs, "rootfs", "", "DIR", "take this folder for the root, instead of the machine's own")
-	f.Func("timeout", "t", "TIME", "kill it after so long, as 30s or 1h30m", func(text string) error {
+	f.String(&o.Workdir, "workdir", "w", "DIR", "start in this directory (default: the current one)")
+	f.String(&o.Rootfs, "rootfs", "", "DIR", "use this root file system instead of the host's")
+	f.Func("timeout", "t", "TIME", "kill it after this time, such as 30s or 1h30m", func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
 			return fmt.Errorf("%q is no length of time such as 30s or 500ms", text)
@@ -106,9 +107,9 @@ func (o *boxOptions) define(f *cli.Flags) {
 		o.Timeout = d
 		return nil
 	})
-	f.String(&o.seccomp, "seccomp", "", "default|none|FILE", "which system calls are let through; FILE is a profile as config.json has it")
-	f.Bool(&o.keep, "keep", "", "keep the record of the box, for berth inspect; berth delete removes it")
-	f.Func("report", "r", "text|json[:FILE]", "tell at the end what it used, on standard error or in FILE; none is nothing (default: text on a terminal, elsewhere a line where a limit ended something)", func(text string) error {
+	f.String(&o.seccomp, "seccomp", "", "default|none|FILE", "seccomp profile; FILE has the format of linux.seccomp in config.json")
+	f.Bool(&o.keep, "keep", "", "keep the record of the box for berth inspect, until berth delete")
+	f.Func("report", "r", "text|json[:FILE]", "report resource usage at the end, on standard error or in FILE; or none (default: text on a terminal, elsewhere one line if a limit ended something)", func(text string) error {
 		o.report, o.into, _ = strings.Cut(text, ":")
 		switch o.report {
 		case "text", "json", "none":

@@ -13,11 +13,11 @@ import (
 
 func (p *program) cgroupCommand() *cli.Command {
 	return &cli.Command{
-		Summary: "Make, limit, show and remove cgroups, on version 1, version 2 and both together.",
-		Help: "A cgroup is named by its path, in every hierarchy of the host, or as with cgroup-tools by\n" +
-			"controllers:path (cpu,memory:/demo). A relative path is below where you may have cgroups of\n" +
-			"your own. What berth cgroup create made, later commands may change; the cgroups of\n" +
-			"others only with --force.",
+		Summary: "Create, limit, show and delete cgroups, on version 1, version 2 and hybrid hosts.",
+		Help: "A cgroup is named by its path, in every hierarchy of the host, or as in cgroup-tools by\n" +
+			"controllers:path (cpu,memory:/demo). A relative path starts where you may create cgroups.\n" +
+			"Cgroups created by berth cgroup create can be changed by later commands; those of others\n" +
+			"only with --force.",
 		Examples: []string{
 			"berth cgroup create demo && berth cgroup set memory.limit=64M pids.limit=20 demo",
 			"berth cgroup run --memory 8G -- make -j",
@@ -58,7 +58,7 @@ type targetFlags struct {
 }
 
 func (t *targetFlags) define(f *cli.Flags) {
-	f.Func("group", "g", "CONTROLLERS:PATH", "a cgroup in the hierarchies of these controllers; * is all, nothing version 2", func(text string) error {
+	f.Func("group", "g", "CONTROLLERS:PATH", "a cgroup in the hierarchies of these controllers; * means all, empty means version 2", func(text string) error {
 		target, err := cgrouptool.ParseTarget(text)
 		t.list = append(t.list, target)
 		return err
@@ -66,7 +66,7 @@ func (t *targetFlags) define(f *cli.Flags) {
 }
 
 func (t *targetFlags) defineForce(f *cli.Flags) {
-	f.Bool(&t.force, "force", "", "also where the cgroup belongs to somebody else")
+	f.Bool(&t.force, "force", "", "even if the cgroup has another owner")
 }
 
 // leading gives the cgroups, and the arguments behind them: without -g the first one is

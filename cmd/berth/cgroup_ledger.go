@@ -39,7 +39,7 @@ func ledgerOutput(format ledger.Format) io.Writer {
 func cgroupLedger() *cli.Command {
 	var format ledger.Format
 	c := &cli.Command{
-		Summary: "Print what each resource of the OCI specification is on version 1, on version 2, and for systemd.",
+		Summary: "Show what each OCI resource limit is on version 1, on version 2 and for systemd.",
 		Run:     func([]string) error { return ledger.WriteTable(ledgerOutput(format), format) },
 	}
 	formatFlags(&c.Flags, &format)
@@ -52,17 +52,17 @@ func (p *program) cgroupTranslate() *cli.Command {
 	systemd := 0
 	c := &cli.Command{
 		Args: "FILE", Least: 1, Most: 1,
-		Summary: "Say what the resources of a container become on a host, without touching one.",
-		Help: "FILE is a resources object, or a whole config.json; - is standard input. With --systemd the\n" +
-			"properties of the unit are told, and what is written to files beside them; else the files alone.",
+		Summary: "Show what a container's resource limits become on a host, without changing anything.",
+		Help: "FILE is a resources object, or a whole config.json; - is standard input. With --systemd it prints\n" +
+			"the unit's properties and what is written to files besides; otherwise only the files.",
 		Examples: []string{
 			"berth cgroup translate --layout unified config.json",
 			`echo '{"cpu": {"shares": 512}}' | berth cgroup translate --layout unified --systemd 252 -`,
 		},
 	}
-	c.Flags.String(&layout, "layout", "", "NAME", "legacy, hybrid or unified; without it, as this host is")
-	c.Flags.Int(&systemd, "systemd", "", "VERSION", "for units of a systemd of this version")
-	c.Flags.String(&shares, "shares", "", "FORMULA", "logarithmic or linear: how CPU shares become a weight; without it logarithmic")
+	c.Flags.String(&layout, "layout", "", "NAME", "legacy, hybrid or unified (default: this host's)")
+	c.Flags.Int(&systemd, "systemd", "", "VERSION", "for units under this version of systemd")
+	c.Flags.String(&shares, "shares", "", "FORMULA", "logarithmic or linear: how CPU shares become a weight (default: logarithmic)")
 	formatFlags(&c.Flags, &format)
 	c.Run = func(args []string) error {
 		where, err := p.layout(layout, systemd)

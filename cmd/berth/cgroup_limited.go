@@ -21,10 +21,10 @@ func (p *program) cgroupRun() *cli.Command {
 	var path string
 	c := &cli.Command{
 		Args: "COMMAND [ARG…]", Least: 1, Most: -1, FirstEnds: true,
-		Summary: "Run a command under limits, in a cgroup of its own.",
-		Help: "The command, and all that it starts, is in a new cgroup from its first instruction on. When the\n" +
-			"command ends, what it has left running is killed, and the cgroup is removed. The exit status is the\n" +
-			"command's own; that a limit of memory ended something is said.",
+		Summary: "Run a command with limits, in its own cgroup.",
+		Help: "The command and everything it starts are in a new cgroup from its first instruction. When the\n" +
+			"command ends, what it left running is killed and the cgroup is removed. The exit status is the\n" +
+			"command's; if something was OOM-killed, a message says so.",
 		Examples: []string{"berth cgroup run --memory 8G -- make -j", "berth cgroup run --cpus 1.5 --pids 200 ./test-suite"},
 		Run:      func(args []string) error { return p.runLimited(&limits, path, args) },
 	}

@@ -17,17 +17,17 @@ func (p *program) cgroupCreate() *cli.Command {
 	var asJSON bool
 	c := &cli.Command{
 		Args: "[PATH…]", Most: -1,
-		Summary: "Make cgroups, with the parents that they need.",
-		Help: "On version 2 the controllers are enabled down to the cgroup. It is marked as made by berth\n" +
-			"(an extended attribute), so that later commands may change it. -a and -t hand it to others.",
+		Summary: "Create cgroups, including missing parents.",
+		Help: "On version 2 the controllers are enabled down to the cgroup. It is marked as created by berth\n" +
+			"(with an extended attribute), so later commands may change it. -a and -t delegate it to others.",
 		Examples: []string{"berth cgroup create -g cpu,memory:/demo", "berth cgroup create -a alice -t alice:users demo"},
 	}
 	targets.define(&c.Flags)
-	c.Flags.Func("admin", "a", "USER:GROUP", "who may set its limits and make cgroups in it", owner(&access.Admin))
-	c.Flags.Func("tasks", "t", "USER:GROUP", "who may put processes into it", owner(&access.Tasks))
+	c.Flags.Func("admin", "a", "USER:GROUP", "owner of the cgroup, who may set its limits and create cgroups in it", owner(&access.Admin))
+	c.Flags.Func("tasks", "t", "USER:GROUP", "who may move processes into it", owner(&access.Tasks))
 	c.Flags.Func("dperm", "d", "MODE", "permissions of its directories", mode(&access.DirMode))
-	c.Flags.Func("fperm", "f", "MODE", "permissions of its files, as far as they can be read or written at all", mode(&access.FileMode))
-	c.Flags.Func("tperm", "s", "MODE", "permissions of its lists of processes", mode(&access.TasksMode))
+	c.Flags.Func("fperm", "f", "MODE", "permissions of its files, within what each file allows", mode(&access.FileMode))
+	c.Flags.Func("tperm", "s", "MODE", "permissions of its process lists (cgroup.procs, tasks)", mode(&access.TasksMode))
 	targets.defineForce(&c.Flags)
 	jsonFlag(&c.Flags, &asJSON)
 	c.Run = func(args []string) error {
@@ -79,15 +79,15 @@ func (p *program) cgroupDelete() *cli.Command {
 	var how cgrouptool.Removal
 	c := &cli.Command{
 		Args: "[PATH…]", Most: -1,
-		Summary: "Remove cgroups.",
-		Help: "Without -r, a cgroup with others below it stays; without --kill or --move, one with processes\n" +
-			"does. Its parents stay in any case.",
+		Summary: "Delete cgroups.",
+		Help: "Without -r, a cgroup with cgroups below it is kept; without --kill or --move, so is one with\n" +
+			"processes. Parents are always kept.",
 		Examples: []string{"berth cgroup delete demo", "berth cgroup delete -r --kill -g memory:/demo"},
 	}
 	targets.define(&c.Flags)
-	c.Flags.Bool(&how.Recursive, "recursive", "r", "with the cgroups below")
+	c.Flags.Bool(&how.Recursive, "recursive", "r", "including the cgroups below")
 	c.Flags.Bool(&how.Kill, "kill", "", "kill the processes in them")
-	c.Flags.Bool(&how.Move, "move", "", "move the processes in them to the parent, as cgdelete does")
+	c.Flags.Bool(&how.Move, "move", "", "move the processes in them to the parent, like cgdelete")
 	targets.defineForce(&c.Flags)
 	c.Run = func(args []string) error {
 		if how.Kill && how.Move {

@@ -16,9 +16,9 @@ func (p *program) cgroupExec() *cli.Command {
 	var targets targetFlags
 	c := &cli.Command{
 		Args: "[PATH] COMMAND [ARG…]", Least: 1, Most: -1, FirstEnds: true,
-		Summary: "Run a command in a cgroup.",
-		Help: "The first argument is the cgroup's path, or, with -g, the command already. The command takes\n" +
-			"the place of berth: its process, its signals and its exit status are the command's own.",
+		Summary: "Run a command in an existing cgroup.",
+		Help: "The first argument is the cgroup's path or, with -g, already the command. The command replaces\n" +
+			"berth, so its pid, signals and exit status are its own.",
 		Examples: []string{"berth cgroup exec demo make -j", "berth cgroup exec -g memory:/demo -g pids:/demo ./server"},
 	}
 	targets.define(&c.Flags)
@@ -67,8 +67,8 @@ func (p *program) cgroupClassify() *cli.Command {
 	c := &cli.Command{
 		Args: "[PATH] PID…", Least: 1, Most: -1,
 		Summary: "Move processes into a cgroup.",
-		Help: "The first argument is the cgroup's path, or, with -g, a process already. A process comes into all the\n" +
-			"cgroups that are named, or stays where it is; one that can't be moved does not keep the others from it.",
+		Help: "The first argument is the cgroup's path or, with -g, already a pid. A process is moved into all\n" +
+			"named cgroups or into none; one that can't be moved does not stop the others.",
 		Examples: []string{"berth cgroup classify demo 4711 4712", "berth cgroup classify -g cpu:/demo $$"},
 	}
 	targets.define(&c.Flags)

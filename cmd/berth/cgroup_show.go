@@ -75,12 +75,12 @@ func (p *program) cgroupControllers() *cli.Command {
 	var all, mounts, ids, asJSON bool
 	c := &cli.Command{
 		Summary: "Show which hierarchy has which controller, and where it is enabled.",
-		Help: "Of version 2 it is told which cgroups give a controller to those below them; on version 1 a\n" +
-			"controller acts in all cgroups of its hierarchy.",
+		Help: "For version 2 it shows which cgroups enable a controller for their children; on version 1 a\n" +
+			"controller is active in all cgroups of its hierarchy.",
 	}
-	c.Flags.Bool(&all, "all", "a", "also those that no hierarchy has")
-	c.Flags.Bool(&mounts, "mounts", "m", "only the hierarchies and their mount points, as lssubsys does")
-	c.Flags.Bool(&ids, "hierarchy", "i", "also the number of the hierarchy")
+	c.Flags.Bool(&all, "all", "a", "include controllers that no hierarchy has")
+	c.Flags.Bool(&mounts, "mounts", "m", "only the hierarchies and their mount points, like lssubsys")
+	c.Flags.Bool(&ids, "hierarchy", "i", "include the number of the hierarchy")
 	jsonFlag(&c.Flags, &asJSON)
 	c.Run = func([]string) error {
 		tools, err := p.cgroupTools(false)
@@ -172,13 +172,13 @@ func (p *program) cgroupTree() *cli.Command {
 	how := cgrouptool.Looking{Depth: -1}
 	c := &cli.Command{
 		Args: "[PATH]", Most: 1,
-		Summary: "Draw cgroups as a tree, with the memory, processor time and tasks that they use.",
-		Help:    "One path is one line, whichever hierarchies have it. What is limited has its limit behind a slash.",
+		Summary: "Show cgroups as a tree, with their memory, CPU and task usage.",
+		Help:    "One path is one line, in however many hierarchies it exists. Limits follow a slash.",
 	}
 	targets.define(&c.Flags)
 	depthFlag(&c.Flags, &how.Depth)
-	c.Flags.Bool(&how.Processes, "processes", "p", "show the processes too")
-	c.Flags.Bool(&how.KernelThreads, "kernel", "k", "and threads of the kernel among them")
+	c.Flags.Bool(&how.Processes, "processes", "p", "show processes too")
+	c.Flags.Bool(&how.KernelThreads, "kernel", "k", "include kernel threads")
 	jsonFlag(&c.Flags, &asJSON)
 	c.Run = func(args []string) error {
 		target, err := targets.targetOrRoot(args)
@@ -204,7 +204,7 @@ func (p *program) cgroupTree() *cli.Command {
 }
 
 func depthFlag(f *cli.Flags, to *int) {
-	f.Func("depth", "L", "N", "show so many levels of cgroups below the first", func(text string) error {
+	f.Func("depth", "L", "N", "show this many levels of cgroups below the first", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
 			return fmt.Errorf("%q is no number of levels", text)

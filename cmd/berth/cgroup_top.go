@@ -32,11 +32,12 @@ func (p *program) cgroupTop() *cli.Command {
 	o := &topOptions{order: cgrouptool.ByCPU, every: time.Second, times: -1, depth: 3}
 	c := &cli.Command{
 		Args: "[PATH]", Most: 1,
-		Summary: "Show which cgroups use the most, live.",
-		Help: "%CPU is of one processor. Bars are shares of all processors, and of the limit of memory (of the\n" +
-			"machine's, without one). P.CPU, P.MEM and P.IO are pressure: how much of the last ten seconds some\n" +
-			"task waited, in percent. Keys: c, m, i, t, p sort, + and - change the interval, space measures,\n" +
-			"q ends. Where the output is no terminal, one round of plain lines is written, or -n of them.",
+		Summary: "Show the resource usage of cgroups, live.",
+		Help: "%CPU is of one processor. Bars show the share of all processors, and of the memory limit (the\n" +
+			"machine's memory if there is none). P.CPU, P.MEM and P.IO are pressure (PSI): the percentage of\n" +
+			"the last ten seconds in which some task waited. Keys: c, m, i, t, p sort, + and - change the\n" +
+			"interval, space refreshes, q quits. If the output is not a terminal, it prints one sample as\n" +
+			"plain lines, or -n of them.",
 		Examples: []string{"berth cgroup top -m", "berth cgroup top -n 5 -d 10 --json > usage"},
 	}
 	o.define(&c.Flags)
@@ -68,7 +69,7 @@ func (o *topOptions) defineView(f *cli.Flags) {
 			return nil
 		})
 	}
-	f.Func("delay", "d", "SECONDS", "measure so often (default 1)", func(text string) error {
+	f.Func("delay", "d", "SECONDS", "seconds between samples (default 1)", func(text string) error {
 		seconds, err := strconv.ParseFloat(text, 64)
 		if err != nil || seconds < 0.1 || seconds > 86400 {
 			return fmt.Errorf("%q is no time from 0.1 to 86400 seconds", text)
@@ -76,7 +77,7 @@ func (o *topOptions) defineView(f *cli.Flags) {
 		o.every = time.Duration(seconds * float64(time.Second))
 		return nil
 	})
-	f.Func("iterations", "n", "N", "end after so many rounds; 0 is without end", func(text string) error {
+	f.Func("iterations", "n", "N", "stop after this many samples; 0 means never", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
 			return fmt.Errorf("%q is no number of rounds", text)
@@ -84,8 +85,8 @@ func (o *topOptions) defineView(f *cli.Flags) {
 		o.times = n
 		return nil
 	})
-	f.Bool(&o.batch, "batch", "b", "plain lines, also on a terminal")
-	f.Bool(&o.json, "json", "", "write a line of JSON for each round")
+	f.Bool(&o.batch, "batch", "b", "plain lines, even on a terminal")
+	f.Bool(&o.json, "json", "", "write a line of JSON for each sample")
 }
 
 func (o *topOptions) run(meter *cgrouptool.Meter, ranking cgrouptool.Ranking) error {

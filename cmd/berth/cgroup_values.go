@@ -30,10 +30,10 @@ func (p *program) cgroupGet() *cli.Command {
 	v := &values{}
 	c := &cli.Command{
 		Args: "[PATH…]", Most: -1,
-		Summary: "Read the files of cgroups, or limits as the OCI specification names them.",
-		Help: "-r takes the name of a file (memory.max), or of a field of the OCI resources (memory.limit,\n" +
+		Summary: "Read cgroup files, or limits by their OCI names.",
+		Help: "-r takes the name of a file (memory.max) or of an OCI resources field (memory.limit,\n" +
 			"cpu.shares, hugepageLimits.2MB), which is read from whichever file this host has for it.\n" +
-			"Where a name is both, the file is meant. Without -r all files are shown.",
+			"A name that is both means the file. Without -r all files are shown.",
 		Examples: []string{"berth cgroup get -r memory.limit -r pids.limit demo", "berth cgroup get -g memory demo", "berth cgroup get -n -v -r cpu.stat demo"},
 	}
 	c.Flags.Func("group", "g", "CONTROLLERS[:PATH]", "only the files of these controllers", func(text string) error {
@@ -47,9 +47,9 @@ func (p *program) cgroupGet() *cli.Command {
 		return err
 	})
 	c.Flags.Strings(&v.names, "variable", "r", "NAME", "read this file or field; may be repeated")
-	c.Flags.Bool(&v.all, "all", "a", "all files, of whatever controller")
-	c.Flags.Bool(&v.noHeads, "no-heading", "n", "without the line that names the cgroup")
-	c.Flags.Bool(&v.bare, "values-only", "v", "without the names")
+	c.Flags.Bool(&v.all, "all", "a", "all files, of any controller")
+	c.Flags.Bool(&v.noHeads, "no-heading", "n", "omit the line that names the cgroup")
+	c.Flags.Bool(&v.bare, "values-only", "v", "omit the names")
 	jsonFlag(&c.Flags, &v.json)
 	c.Run = func(args []string) error { return p.get(v, args) }
 	return c
@@ -127,12 +127,12 @@ func (p *program) cgroupSet() *cli.Command {
 	file := ""
 	c := &cli.Command{
 		Args: "[NAME=VALUE…] [PATH…]", Most: -1,
-		Summary: "Change the limits of cgroups.",
-		Help: "NAME is a file of the cgroup (memory.max), which gets the value as it is, or a field of the\n" +
-			"OCI resources (memory.limit=64M, cpu.shares=512, pids.limit=max), which is turned into what\n" +
-			"this host has for it: see berth cgroup ledger. Where a name is both, the file is meant.\n" +
-			"Fields of devices are written as blockIO.throttleReadBpsDevice='8:0 1M', huge pages as\n" +
-			"hugepageLimits.2MB=64M, and devices='deny a, allow c 1:3 rwm' replaces all rules.",
+		Summary: "Set the limits of cgroups.",
+		Help: "NAME is a file of the cgroup (memory.max), which gets the value unchanged, or an OCI resources\n" +
+			"field (memory.limit=64M, cpu.shares=512, pids.limit=max), which is converted to what this host\n" +
+			"has for it: see berth cgroup ledger. A name that is both means the file. Per-device fields are\n" +
+			"written as blockIO.throttleReadBpsDevice='8:0 1M', huge pages as hugepageLimits.2MB=64M, and\n" +
+			"devices='deny a, allow c 1:3 rwm' replaces all rules.",
 		Examples: []string{
 			"berth cgroup set memory.limit=64M pids.limit=20 demo",
 			"berth cgroup set -r cpu.quota=50000 -g cpu:/demo",
@@ -140,8 +140,8 @@ func (p *program) cgroupSet() *cli.Command {
 		},
 	}
 	targets.define(&c.Flags)
-	c.Flags.Strings(&settings, "variable", "r", "NAME=VALUE", "the same as the argument")
-	c.Flags.String(&file, "resources", "", "FILE", "take limits from a resources object, or from a config.json; - for standard input")
+	c.Flags.Strings(&settings, "variable", "r", "NAME=VALUE", "same as the argument")
+	c.Flags.String(&file, "resources", "", "FILE", "read limits from a resources object or a config.json; - for standard input")
 	targets.defineForce(&c.Flags)
 	c.Run = func(args []string) error {
 		paths := args[:0:0]

@@ -17,20 +17,20 @@ import (
 // defineCriu defines what checkpoint and restore have in common.
 func (p *program) defineCriu(f *cli.Flags, o *container.CriuOptions) {
 	o.Images = "checkpoint"
-	f.String(&o.Images, "image-path", "", "DIR", "folder of the checkpoint")
-	f.String(&o.Work, "work-path", "", "DIR", "folder for criu's log and other files of the moment (default: that of the checkpoint)")
+	f.String(&o.Images, "image-path", "", "DIR", "directory of the checkpoint")
+	f.String(&o.Work, "work-path", "", "DIR", "directory for CRIU's log and temporary files (default: that of the checkpoint)")
 	f.Bool(&o.TCPEstablished, "tcp-established", "", "keep open TCP connections")
 	f.Bool(&o.TCPClose, "tcp-close", "", "close open TCP connections")
-	f.Bool(&o.ExternalSockets, "ext-unix-sk", "", "allow unix sockets that lead out of the container")
-	f.Bool(&o.ShellJob, "shell-job", "", "allow processes of a terminal outside of the container")
+	f.Bool(&o.ExternalSockets, "ext-unix-sk", "", "allow unix sockets connected to the outside of the container")
+	f.Bool(&o.ShellJob, "shell-job", "", "allow processes with a terminal outside of the container")
 	f.Bool(&o.FileLocks, "file-locks", "", "keep file locks")
-	f.Bool(&o.LinkRemap, "link-remap", "", "keep deleted files that are open, by linking them again")
-	f.Bool(&o.LazyPages, "lazy-pages", "", "move memory only when it is used, by userfaultfd")
-	f.Bool(&o.AutoDedup, "auto-dedup", "", "drop memory from parent images that newer ones have")
+	f.Bool(&o.LinkRemap, "link-remap", "", "keep deleted files that are open, by relinking them")
+	f.Bool(&o.LazyPages, "lazy-pages", "", "transfer memory on demand, with userfaultfd")
+	f.Bool(&o.AutoDedup, "auto-dedup", "", "drop memory from parent images that newer ones contain")
 	f.String(&o.CgroupMode, "manage-cgroups-mode", "", "MODE", "soft, full, strict or ignore (default: soft)")
-	f.Strings(&o.EmptyNamespaces, "empty-ns", "", "TYPE", "leave the content of the namespace out: network")
-	f.String(&o.LSMProfile, "lsm-profile", "", "TYPE:NAME", "other AppArmor profile or SELinux label")
-	f.String(&o.LSMMountContext, "lsm-mount-context", "", "LABEL", "other SELinux label of mounts")
+	f.Strings(&o.EmptyNamespaces, "empty-ns", "", "TYPE", "omit the content of a namespace: network")
+	f.String(&o.LSMProfile, "lsm-profile", "", "TYPE:NAME", "use another AppArmor profile or SELinux label")
+	f.String(&o.LSMMountContext, "lsm-mount-context", "", "LABEL", "use another SELinux label for mounts")
 }
 
 func (p *program) checkpointCommand() *cli.Command {
@@ -38,9 +38,9 @@ func (p *program) checkpointCommand() *cli.Command {
 	var server string
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
-		Summary: "Write a container's processes down, and end it.",
-		Help: "criu does it (Debian: apt install criu). The processes come back by restore, from the\n" +
-			"same bundle, on this machine or another one.",
+		Summary: "Checkpoint a container to files, and stop it.",
+		Help: "Uses CRIU (Debian: apt install criu). restore resumes the processes from the same bundle,\n" +
+			"on this machine or another one.",
 		Examples: []string{"berth checkpoint --image-path /srv/demo.ckpt demo", "berth checkpoint --leave-running --image-path /srv/demo.ckpt demo"},
 		Run: func(args []string) error {
 			var err error
@@ -64,12 +64,12 @@ func (p *program) checkpointCommand() *cli.Command {
 	}
 	f := &c.Flags
 	p.defineCriu(f, &o.CriuOptions)
-	f.String(&o.Parent, "parent-path", "", "DIR", "earlier checkpoint or pre-dump, relative to --image-path; only changes since are written")
-	f.Bool(&o.LeaveRunning, "leave-running", "", "let the container go on")
-	f.Bool(&o.PreDump, "pre-dump", "", "write the memory only, while the container goes on")
-	f.Bool(&o.TCPSkipInFlight, "tcp-skip-in-flight", "", "leave out TCP connections that are still being made")
-	f.String(&server, "page-server", "", "ADDRESS:PORT", "send the memory to this page server of criu")
-	f.Int(&o.StatusFD, "status-fd", "", "FD", "descriptor that gets a zero byte when lazy pages can be fetched")
+	f.String(&o.Parent, "parent-path", "", "DIR", "earlier checkpoint or pre-dump, relative to --image-path; only changes since then are saved")
+	f.Bool(&o.LeaveRunning, "leave-running", "", "leave the container running")
+	f.Bool(&o.PreDump, "pre-dump", "", "save only the memory, while the container keeps running")
+	f.Bool(&o.TCPSkipInFlight, "tcp-skip-in-flight", "", "skip TCP connections that are still being established")
+	f.String(&server, "page-server", "", "ADDRESS:PORT", "send the memory to this CRIU page server")
+	f.Int(&o.StatusFD, "status-fd", "", "FD", "file descriptor that gets a zero byte when lazy pages can be fetched")
 	return c
 }
 

@@ -24,12 +24,12 @@ type makeOptions struct {
 }
 
 func (o *makeOptions) define(f *cli.Flags) {
-	f.String(&o.bundle, "bundle", "b", "DIR", "folder with config.json and the root file system (default: the current one)")
-	f.String(&o.pidFile, "pid-file", "", "FILE", "write the pid of the container's first process there")
-	f.String(&o.consoleSocket, "console-socket", "", "SOCKET", "send the terminal's master to this unix socket")
+	f.String(&o.bundle, "bundle", "b", "DIR", "directory with config.json and the root file system (default: the current one)")
+	f.String(&o.pidFile, "pid-file", "", "FILE", "write the pid of the container's first process to this file")
+	f.String(&o.consoleSocket, "console-socket", "", "SOCKET", "send the terminal's pty master to this unix socket")
 	f.String(&o.pidfdSocket, "pidfd-socket", "", "SOCKET", "send a pidfd of the first process to this unix socket")
-	f.Int(&o.preserveFDs, "preserve-fds", "", "N", "pass N more descriptors, 3 and up (behind those of LISTEN_FDS), to the process")
-	f.Bool(&o.noPivot, "no-pivot", "", "change the root without pivot_root, for a root file system on a ramfs")
+	f.Int(&o.preserveFDs, "preserve-fds", "", "N", "pass N more file descriptors, from 3 (after those of LISTEN_FDS), to the process")
+	f.Bool(&o.noPivot, "no-pivot", "", "do not use pivot_root, for a root file system on a ramfs")
 	f.Bool(&o.noNewKeyring, "no-new-keyring", "", "keep the caller's session keyring")
 }
 
@@ -37,7 +37,7 @@ func (p *program) createCommand() *cli.Command {
 	var o makeOptions
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
-		Summary: "Make a container up to the point where only its program is left to be executed.",
+		Summary: "Create a container without starting its program.",
 		Run: func(args []string) error {
 			r, err := p.runtime()
 			if err != nil {

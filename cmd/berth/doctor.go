@@ -12,9 +12,9 @@ import (
 func (p *program) doctorCommand() *cli.Command {
 	var asJSON, asMarkdown bool
 	c := &cli.Command{
-		Summary: "Look for what containers need on this machine, and tell how to close each gap.",
-		Help: "Root's needs are looked at for root, a user's for a user; what only the other misses is\n" +
-			"a hint. The exit status is 0 when nothing is missing.",
+		Summary: "Check whether this machine can run containers, and show how to fix each gap.",
+		Help: "As root it checks what root needs, otherwise what an ordinary user needs; gaps that only matter\n" +
+			"to the other are hints. The exit status is 0 if nothing is missing.",
 		Run: func([]string) error {
 			if asMarkdown {
 				_, err := os.Stdout.Write(kernel.Page())
@@ -37,6 +37,6 @@ func (p *program) doctorCommand() *cli.Command {
 		},
 	}
 	c.Flags.Bool(&asJSON, "json", "", "as JSON")
-	c.Flags.Bool(&asMarkdown, "markdown", "", "print docs/kernel-features.md instead: what newer kernels are good for")
+	c.Flags.Bool(&asMarkdown, "markdown", "", "print docs/kernel-features.md instead: what newer kernels add")
 	return c
 }

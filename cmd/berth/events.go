@@ -23,8 +23,8 @@ func (p *program) eventsCommand() *cli.Command {
 	interval := 5 * time.Second
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
-		Summary: "Tell when a container runs out of memory, and how its counters stand.",
-		Help:    "The lines are JSON, and on a terminal for people. It ends when the container's first process has ended.",
+		Summary: "Report OOM events and usage counters of a container.",
+		Help:    "Events are JSON lines, or readable lines on a terminal. It ends when the container's first process has ended.",
 		Run: func(args []string) error {
 			c, err := p.load(args[0])
 			if err != nil {
@@ -50,9 +50,9 @@ func (p *program) eventsCommand() *cli.Command {
 			return view.Events(c, interval, print)
 		},
 	}
-	c.Flags.Bool(&asJSON, "json", "", "JSON also on a terminal; --json=false is for people also in a pipe")
-	c.Flags.Bool(&once, "stats", "", "tell the counters once and return")
-	c.Flags.Func("interval", "", "TIME", "time between the counters, as 5s (the default)", func(text string) error {
+	c.Flags.Bool(&asJSON, "json", "", "JSON even on a terminal; --json=false is readable text even in a pipe")
+	c.Flags.Bool(&once, "stats", "", "print the counters once and return")
+	c.Flags.Func("interval", "", "TIME", "time between samples, such as 5s (the default)", func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
 			return fmt.Errorf("%q is no length of time such as 1s or 500ms", text)

@@ -44,30 +44,30 @@ func (p *program) execCommand() *cli.Command {
 	c := &cli.Command{
 		Args: "ID COMMAND [ARG...]", Least: 1, Most: -1, FirstEnds: true,
 		Summary: "Run another process in a container.",
-		Help: "What no option says is taken from the container's own process. The exit status is the\n" +
-			"process's, 255 where it could not be started.",
+		Help: "Anything not set by an option is taken from the container's own process. The exit status is\n" +
+			"the process's, or 255 if it could not be started.",
 		Examples: []string{"berth exec -t demo sh", "berth exec --user 1000:1000 demo id"},
 		Run:      func(args []string) error { return p.exec(args[0], args[1:], &o) },
 	}
 	f := &c.Flags
 	f.String(&o.process, "process", "p", "FILE", "process object to run, instead of COMMAND")
-	f.String(&o.console, "console-socket", "", "SOCKET", "send the terminal's master to this unix socket")
+	f.String(&o.console, "console-socket", "", "SOCKET", "send the terminal's pty master to this unix socket")
 	f.String(&o.pidfd, "pidfd-socket", "", "SOCKET", "send a pidfd of the process to this unix socket")
-	f.String(&o.pidFile, "pid-file", "", "FILE", "write the pid of the process there")
+	f.String(&o.pidFile, "pid-file", "", "FILE", "write the pid of the process to this file")
 	f.String(&o.cwd, "cwd", "", "DIR", "working directory in the container")
-	f.Strings(&o.env, "env", "e", "NAME=VALUE", "set a variable (may be given several times)")
+	f.Strings(&o.env, "env", "e", "NAME=VALUE", "set an environment variable (may be repeated)")
 	f.Bool(&o.tty, "tty", "t", "give the process a terminal")
-	f.String(&o.user, "user", "u", "USER[:GROUP]", "names or numbers")
-	f.Strings(&o.groups, "additional-gids", "g", "GID", "additional group (may be given several times)")
-	f.Bool(&o.detach, "detach", "d", "return once the process runs")
+	f.String(&o.user, "user", "u", "USER[:GROUP]", "run as this user and group, by name or number")
+	f.Strings(&o.groups, "additional-gids", "g", "GID", "additional group (may be repeated)")
+	f.Bool(&o.detach, "detach", "d", "detach: return once the process runs")
 	f.String(&o.label, "process-label", "", "LABEL", "SELinux label of the process")
 	f.String(&o.apparmor, "apparmor", "", "PROFILE", "AppArmor profile of the process")
 	f.Func("no-new-privs", "", "", "set no_new_privs", func(v string) error {
 		o.noNewPrivs, o.hasNoNewPrivs = v == "true", true
 		return nil
 	})
-	f.Strings(&o.capabilities, "cap", "c", "NAME", "add a capability (may be given several times)")
-	f.Int(&o.preserveFDs, "preserve-fds", "", "N", "pass N more descriptors, 3 and up, to the process")
+	f.Strings(&o.capabilities, "cap", "c", "NAME", "add a capability (may be repeated)")
+	f.Int(&o.preserveFDs, "preserve-fds", "", "N", "pass N more file descriptors, from 3, to the process")
 	f.Strings(&o.cgroups, "cgroup", "", "PATH", "run in a sub-cgroup of the container")
 	f.Bool(&o.ignorePaused, "ignore-paused", "", "also exec in a paused container")
 	f.Bool(&o.noSubreaper, "no-subreaper", "", "accepted for callers of old").Hidden = true

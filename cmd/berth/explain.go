@@ -14,8 +14,9 @@ func (p *program) explainCommand() *cli.Command {
 	id, systemdVersion := "ID", 0
 	c := &cli.Command{
 		Args: "BUNDLE", Least: 1, Most: 1,
-		Summary: "Show what run would do for a bundle: the plan, and the program of system calls.",
-		Help:    "Needs no root and touches nothing. Each line ends with the entry of config.json that\ncauses it.",
+		Summary: "Show what run would do for a bundle: the plan and the list of system calls.",
+		Help: "Needs no root and changes nothing. Each line ends with the config.json entry that\n" +
+			"causes it.",
 		Run: func(args []string) error {
 			bundle, err := filepath.Abs(args[0])
 			if err != nil {
@@ -35,7 +36,7 @@ func (p *program) explainCommand() *cli.Command {
 			return err
 		},
 	}
-	c.Flags.Int(&systemdVersion, "systemd-version", "", "N", "with --systemd-cgroup, what to take systemd for instead of asking it")
+	c.Flags.Int(&systemdVersion, "systemd-version", "", "N", "with --systemd-cgroup, assume this systemd version instead of asking systemd")
 	c.Flags.Bool(&asJSON, "json", "", "as JSON")
 	c.Flags.String(&id, "id", "", "ID", "the container's id")
 	return c

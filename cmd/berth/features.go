@@ -9,7 +9,7 @@ import (
 
 func (p *program) featuresCommand() *cli.Command {
 	return &cli.Command{
-		Summary: "Tell as JSON what this build can do, as the runtime specification has it.",
+		Summary: "Print this build's features as JSON, in the runtime specification's format.",
 		Run: func([]string) error {
 			f := view.Features(map[string]string{
 				"io.github.berth-runtime.version": version,

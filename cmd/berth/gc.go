@@ -16,9 +16,9 @@ import (
 func (p *program) gcCommand() *cli.Command {
 	var dry, asJSON bool
 	c := &cli.Command{
-		Summary: "Remove what killed commands have left of containers.",
-		Help: "Half-made containers whose maker is gone, with their cgroups, half-deleted ones, and\n" +
-			"stale files. Containers that were made are left alone, also when they have stopped.",
+		Summary: "Clean up after killed commands.",
+		Help: "Removes half-created containers whose creating command is gone, with their cgroups, half-deleted\n" +
+			"ones, and stale files. Complete containers are left alone, even if they have stopped.",
 		Run: func([]string) error {
 			r, err := p.runtime()
 			if err != nil {
@@ -37,7 +37,7 @@ func (p *program) gcCommand() *cli.Command {
 		},
 	}
 	jsonFlag(&c.Flags, &asJSON)
-	c.Flags.Bool(&dry, "dry-run", "n", "only tell what would be removed")
+	c.Flags.Bool(&dry, "dry-run", "n", "only show what would be removed")
 	return c
 }
 

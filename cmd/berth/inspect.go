@@ -14,7 +14,7 @@ import (
 
 func (p *program) inspectCommand() *cli.Command {
 	var asJSON bool
-	c := p.simple("Tell all of a container: what was done to make it, and what is there now.", func(c *container.Container) error {
+	c := p.simple("Show everything about a container: its limits, mounts and namespaces, and why it ended.", func(c *container.Container) error {
 		i, err := view.Inspect(c)
 		if err != nil {
 			return err
@@ -30,8 +30,8 @@ func (p *program) inspectCommand() *cli.Command {
 		_, err = os.Stdout.Write(text)
 		return err
 	})
-	c.Help = "The limits as the kernel has them, which may be rounded; the mounts and namespaces of the first process; and, of\n" +
-		"one that has stopped, why: its status where it was run with --keep, and whether memory was wanting, by which limit."
+	c.Help = "Limits are shown as the kernel has them, which may be rounded. Mounts and namespaces are those of the first process. For\n" +
+		"a stopped container it shows why: the exit status if it was run with --keep, and whether it was OOM-killed, by which limit."
 	c.Flags.Bool(&asJSON, "json", "", "as JSON")
 	return c
 }

@@ -14,7 +14,7 @@ import (
 
 func (p *program) startCommand() *cli.Command {
 	return &cli.Command{
-		Args: "ID", Least: 1, Most: 1, Summary: "Execute the program of a created container.",
+		Args: "ID", Least: 1, Most: 1, Summary: "Start the program of a created container.",
 		Run: func(args []string) error {
 			r, err := p.runtime()
 			if err != nil {
@@ -42,7 +42,7 @@ func (p *program) pauseCommand() *cli.Command {
 }
 
 func (p *program) resumeCommand() *cli.Command {
-	return p.simple("Let the processes of a paused container go on.", (*container.Container).Resume)
+	return p.simple("Resume all processes of a paused container.", (*container.Container).Resume)
 }
 
 // simple is a command that does one thing to one container.
@@ -64,7 +64,7 @@ func (p *program) killCommand() *cli.Command {
 	var all bool
 	c := &cli.Command{
 		Args: "ID [SIGNAL]", Least: 1, Most: 2,
-		Summary: "Send a signal to a container's first process, TERM unless another is named.",
+		Summary: "Send a signal (default: TERM) to a container's first process.",
 		Run: func(args []string) error {
 			name := "TERM"
 			if len(args) > 1 {
@@ -118,8 +118,10 @@ func (p *program) deleteCommand() *cli.Command {
 	var force bool
 	c := &cli.Command{
 		Args: "ID...", Least: 1, Most: -1,
-		Summary: "Remove a container that has stopped, and all that was made for it.",
-		Help:    "With --force a running container is killed first, what a killed command has left is\nremoved, and an id that is unknown is no error. Processes of others in its cgroup stop a\ndelete; with --force they and the cgroup are left, with a warning.",
+		Summary: "Delete a stopped container and everything created for it.",
+		Help: "With --force a running container is killed first, what a killed command left behind is\n" +
+			"removed, and an unknown id is not an error. Processes of others in its cgroup make delete\n" +
+			"fail; with --force they and the cgroup are left, with a warning.",
 		Run: func(args []string) error {
 			r, err := p.runtime()
 			if err != nil {

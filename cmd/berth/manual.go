@@ -12,7 +12,7 @@ import (
 func (p *program) completionCommand() *cli.Command {
 	return &cli.Command{
 		Args: "bash|zsh|fish", Least: 1, Most: 1,
-		Summary:  "Write the script by which a shell completes berth's commands.",
+		Summary:  "Print the shell completion script.",
 		Examples: []string{"berth completion bash > /etc/bash_completion.d/berth", "berth completion fish > ~/.config/fish/completions/berth.fish"},
 		Run: func(args []string) error {
 			script, err := clidoc.Completion(clidoc.Tree(p.command()), args[0])
@@ -29,7 +29,7 @@ func (p *program) manCommand() *cli.Command {
 	var dir string
 	var markdown bool
 	c := &cli.Command{
-		Summary:  "Write the man pages, of all commands and file formats, into a folder.",
+		Summary:  "Write the man pages of all commands and file formats to a directory.",
 		Examples: []string{"berth man --dir /usr/local/share/man"},
 		Run: func([]string) error {
 			tree := clidoc.Tree(p.command())
@@ -50,7 +50,7 @@ func (p *program) manCommand() *cli.Command {
 			return nil
 		},
 	}
-	c.Flags.String(&dir, "dir", "d", "DIR", "folder for man1 and man5 (default: the current one)")
-	c.Flags.Bool(&markdown, "markdown", "", "the reference of all commands on standard output instead, as a page")
+	c.Flags.String(&dir, "dir", "d", "DIR", "directory for man1 and man5 (default: the current one)")
+	c.Flags.Bool(&markdown, "markdown", "", "print docs/commands.md, the reference of all commands, instead")
 	return c
 }

@@ -61,32 +61,32 @@ func defaultRoot() string {
 func (p *program) command() *cli.Command {
 	c := &cli.Command{
 		Name:    "berth",
-		Summary: "berth runs OCI containers, and explains what it does.",
+		Summary: "Run OCI containers, and explain what happens.",
 		Help: "It is a drop-in for runc under Docker, Podman, containerd and CRI-O. A container is\n" +
-			"made from a bundle: a folder with a config.json (OCI runtime specification 1.x)\n" +
+			"created from a bundle: a directory with a config.json (OCI runtime specification 1.x)\n" +
 			"and a root file system.",
 		Examples: []string{
-			"berth spec && berth run demo             # in a folder with a rootfs",
+			"berth spec && berth run demo             # in a directory with a rootfs",
 			"berth explain .                          # what run would do, without doing it",
 		},
 		Commands: p.commands,
 	}
 	f := &c.Flags
-	f.String(&p.root, "root", "", "DIR", "folder that holds the state of containers")
+	f.String(&p.root, "root", "", "DIR", "state directory of containers")
 	f.String(&p.logFile, "log", "", "FILE", "write messages to a file instead of standard error")
-	f.String(&p.logFormat, "log-format", "", "FORMAT", "text, which on a terminal is plain, or json")
-	f.Bool(&p.debug, "debug", "", "also write each step, the plan, and what the host lacks")
-	f.Bool(&p.systemdCgroup, "systemd-cgroup", "", "let systemd make the cgroups; cgroupsPath is slice:prefix:name")
-	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: do without a cgroup where that is refused and no limit is asked for")
-	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, or disabled to make no cgroups")
-	f.Func("trace", "", "FILE", "write down how long each step took: FILE.json for a timeline (ui.perfetto.dev shows it), FILE.svg for a picture, else both", func(file string) error {
+	f.String(&p.logFormat, "log-format", "", "FORMAT", "text (plain lines on a terminal) or json")
+	f.Bool(&p.debug, "debug", "", "also log each step, the plan, and what the host lacks")
+	f.Bool(&p.systemdCgroup, "systemd-cgroup", "", "let systemd create the cgroups; cgroupsPath is slice:prefix:name")
+	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: run without a cgroup if it can't be created and no limits are set")
+	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, or disabled to create no cgroups")
+	f.Func("trace", "", "FILE", "record how long each step took: FILE.json for a timeline (for ui.perfetto.dev), FILE.svg for a picture, otherwise both", func(file string) error {
 		if file == "" {
 			return errors.New("it wants the name of a file, such as trace.json")
 		}
 		p.traceFile, p.trace = file, trace.New("berth "+strings.Join(os.Args[1:], " "))
 		return nil
 	})
-	f.Bool(&p.version, "version", "v", "tell the version")
+	f.Bool(&p.version, "version", "v", "show the version")
 	f.String(&p.criu, "criu", "", "PATH", "the criu to use for checkpoint and restore; else the one in PATH").Hidden = true
 	f.Bool(&p.noSubreaper, "no-subreaper", "", "accepted for callers of old; berth never is a subreaper").Hidden = true
 	c.Run = func([]string) error {

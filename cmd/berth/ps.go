@@ -20,7 +20,7 @@ func (p *program) psCommand() *cli.Command {
 	c := &cli.Command{
 		Args: "ID [PS OPTION...]", Least: 1, Most: -1, FirstEnds: true,
 		Summary:  "Show the processes of a container, as the host sees them.",
-		Help:     "The table is that of ps -ef. With options, it is what ps(1) shows for them, of the container's processes.",
+		Help:     "The table is that of ps -ef. With options, it is the output of ps(1) for the container's processes.",
 		Examples: []string{"berth ps demo -o pid,comm", "berth ps --format json demo"},
 	}
 	c.Flags.String(&format, "format", "f", "FORMAT", "table or json")

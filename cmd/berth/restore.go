@@ -12,9 +12,9 @@ func (p *program) restoreCommand() *cli.Command {
 	var detach, keep, noSubreaper bool
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
-		Summary: "Bring a container back from a checkpoint, and stay with it until it ends.",
-		Help: "The bundle is the one that the container was made from. The exit status is the program's,\n" +
-			"128+N where signal N killed it.",
+		Summary: "Restore a container from a checkpoint, and wait for it to end.",
+		Help: "Use the bundle that the container was created from. The exit status is the program's,\n" +
+			"or 128+N if signal N killed it.",
 		Examples: []string{"berth restore -d -b /srv/demo --image-path /srv/demo.ckpt demo"},
 		Run: func(args []string) error {
 			return p.restore(args[0], &o, &criu, detach, keep)
@@ -22,9 +22,9 @@ func (p *program) restoreCommand() *cli.Command {
 	}
 	o.define(&c.Flags)
 	p.defineCriu(&c.Flags, &criu)
-	c.Flags.Bool(&detach, "detach", "d", "return once the processes run")
-	c.Flags.Bool(&keep, "keep", "", "keep the container's state when it has ended")
-	c.Flags.Bool(&noSubreaper, "no-subreaper", "", "accepted for callers of old; berth never is a subreaper").Hidden = true
+	c.Flags.Bool(&detach, "detach", "d", "detach: return once the processes run")
+	c.Flags.Bool(&keep, "keep", "", "keep the container's state after it has ended")
+	c.Flags.Bool(&noSubreaper, "no-subreaper", "", "accepted for compatibility; berth is never a subreaper").Hidden = true
 	return c
 }
 
@@ -33,7 +33,7 @@ func (p *program) restore(id string, o *makeOptions, criu *container.CriuOptions
 		return err
 	}
 	return p.attend(o, detach, keep, func(r *container.Runtime, options *container.CreateOptions) (*container.Created, error) {
-		progress := terminal.Show(func() string { return "criu brings " + id + " back" })
+		progress := terminal.Show(func() string { return "restoring " + id + " with criu" })
 		defer progress.End()
 		return r.Restore(id, &container.RestoreOptions{CreateOptions: *options, CriuOptions: *criu})
 	}, func() error { return nil })

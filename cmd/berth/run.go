@@ -13,17 +13,17 @@ func (p *program) runCommand() *cli.Command {
 	var detach, keep, noSubreaper bool
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
-		Summary: "Make a container, start it, and stay with it until it ends.",
-		Help: "The exit status is the program's, 128+N where signal N killed it. The container is\n" +
-			"removed at the end.",
+		Summary: "Create a container, start it, and wait for it to end.",
+		Help: "The exit status is the program's, or 128+N if signal N killed it. The container is\n" +
+			"removed when it ends.",
 		Examples: []string{"berth run -b /srv/demo demo", "berth run -d --pid-file /run/demo.pid demo"},
 		Run: func(args []string) error {
 			return p.run(args[0], &o, detach, keep)
 		},
 	}
 	o.define(&c.Flags)
-	c.Flags.Bool(&detach, "detach", "d", "return once the program runs")
-	c.Flags.Bool(&keep, "keep", "", "keep the container's state when it has ended")
+	c.Flags.Bool(&detach, "detach", "d", "detach: return once the program runs")
+	c.Flags.Bool(&keep, "keep", "", "keep the container's state after it has ended")
 	c.Flags.Bool(&noSubreaper, "no-subreaper", "", "accepted for callers of old; berth never is a subreaper").Hidden = true
 	return c
 }

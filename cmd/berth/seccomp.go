@@ -16,8 +16,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-const profileHelp = "PROFILE is a seccomp profile, or a config.json that has one; - is standard input, and\n" +
-	"\"default\" the profile for configs without one of their own."
+const profileHelp = "PROFILE is a seccomp profile, or a config.json that contains one; - is standard input, and\n" +
+	"\"default\" is Berth's default profile."
 
 func (p *program) seccompCommand() *cli.Command {
 	return &cli.Command{
@@ -36,7 +36,7 @@ type seccompOptions struct {
 
 func (o *seccompOptions) define(f *cli.Flags) {
 	o.arch = string(seccomp.NativeArch())
-	f.String(&o.arch, "arch", "", "ARCH", "for machines of another architecture")
+	f.String(&o.arch, "arch", "", "ARCH", "compile for another architecture")
 	f.Bool(&o.json, "json", "", "as JSON")
 }
 
@@ -66,7 +66,7 @@ func (p *program) seccompExplainCommand() *cli.Command {
 	var o seccompOptions
 	c := &cli.Command{
 		Args: "PROFILE [SYSCALL]", Least: 1, Most: 2,
-		Summary:  "Tell what becomes of each system call under a profile, or which rules decide one call.",
+		Summary:  "Show what a profile does with each system call, or which rules decide one call.",
 		Help:     profileHelp,
 		Examples: []string{"berth seccomp explain config.json", "berth seccomp explain default clone3"},
 		Run: func(args []string) error {
@@ -97,7 +97,7 @@ func (p *program) seccompCompileCommand() *cli.Command {
 	var output string
 	c := &cli.Command{
 		Args: "PROFILE", Least: 1, Most: 1,
-		Summary: "Show the filter that a profile is compiled to, or write it to a file.",
+		Summary: "Compile a profile: show the filter, or write it to a file.",
 		Help: profileHelp + "\nThe file holds the kernel's struct sock_filter, one after the other, as bwrap --seccomp\n" +
 			"and others load it.",
 		Examples: []string{"berth seccomp compile config.json", "berth seccomp compile --output filter.bpf profile.json"},

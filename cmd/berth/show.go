@@ -28,7 +28,7 @@ func (p *program) listCommand() *cli.Command {
 	var quiet bool
 	format, asJSON := "table", false
 	c := &cli.Command{
-		Summary: "List the containers of the state folder.",
+		Summary: "List the containers in the state directory.",
 		Run: func([]string) error {
 			if format != "table" && format != "json" {
 				return fmt.Errorf("--format %q: it is table or json", format)

@@ -15,7 +15,7 @@ func (p *program) specCommand() *cli.Command {
 	bundle := "."
 	var rootless bool
 	c := &cli.Command{
-		Summary: "Write a config.json to begin with.",
+		Summary: "Create a starter config.json.",
 		Run: func([]string) error {
 			path := filepath.Join(bundle, spec.ConfigName)
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -32,7 +32,7 @@ func (p *program) specCommand() *cli.Command {
 			return errors.Join(err, f.Close())
 		},
 	}
-	c.Flags.String(&bundle, "bundle", "b", "DIR", "folder to write it to")
-	c.Flags.Bool(&rootless, "rootless", "", "make it one that an ordinary user can run")
+	c.Flags.String(&bundle, "bundle", "b", "DIR", "directory to write it to")
+	c.Flags.Bool(&rootless, "rootless", "", "make it usable by an ordinary user")
 	return c
 }

@@ -20,15 +20,15 @@ func (p *program) topCommand() *cli.Command {
 	var tree bool
 	c := &cli.Command{
 		Args: "[ID...]", Most: -1,
-		Summary: "Show what the containers use, live.",
-		Help: "All of the state folder, or those that are named; * and ? stand for parts of a name. %CPU is of one processor.\n" +
-			"Bars are shares of all processors, and of the limit of memory. P.CPU, P.MEM and P.IO are pressure: how much of the\n" +
-			"last ten seconds some task waited, in percent. Keys: c, m, i, t, p sort, + and - change the interval, space\n" +
-			"measures, q ends. Where the output is no terminal, one round of plain lines is written, or -n of them.",
+		Summary: "Show the resource usage of containers, live.",
+		Help: "Shows all containers in the state directory, or those named; * and ? match parts of a name. %CPU is of one processor.\n" +
+			"Bars show the share of all processors, and of the memory limit. P.CPU, P.MEM and P.IO are pressure (PSI): the percentage\n" +
+			"of the last ten seconds in which some task waited. Keys: c, m, i, t, p sort, + and - change the interval, space\n" +
+			"refreshes, q quits. If the output is not a terminal, it prints one sample as plain lines, or -n of them.",
 		Examples: []string{"berth top -m", "berth top -n 1 --json 'web-*'", "berth top --tree"},
 	}
 	o.defineView(&c.Flags)
-	c.Flags.Bool(&tree, "tree", "", "the cgroups inside of each container as well")
+	c.Flags.Bool(&tree, "tree", "", "include the cgroups inside each container")
 	c.Run = func(args []string) error {
 		for _, pattern := range args {
 			if _, err := path.Match(pattern, ""); err != nil {

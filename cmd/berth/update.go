@@ -31,10 +31,10 @@ func (p *program) updateCommand() *cli.Command {
 	o := &updateOptions{flags: map[string]string{}}
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
-		Summary: "Change the limits of a container that has a process.",
-		Help: "What is not given stays as it is. Sizes are in bytes, or with k, m, g or t behind them;\n" +
-			"-1 takes a limit off. -r reads a resources object, as linux.resources of config.json,\n" +
-			"where a list of devices replaces the one that holds.",
+		Summary: "Change the limits of a running container.",
+		Help: "Limits that are not given stay unchanged. Sizes are in bytes, or with the suffix k, m, g or t;\n" +
+			"-1 removes a limit. -r reads a resources object, like linux.resources in config.json; a list\n" +
+			"of devices in it replaces the current one.",
 		Examples: []string{
 			"berth update --memory 512m --pids-limit 100 demo",
 			"berth update demo --cpu-quota 50000 --cpu-period 100000",
@@ -61,26 +61,26 @@ func (p *program) updateCommand() *cli.Command {
 }
 
 func (o *updateOptions) define(f *cli.Flags) {
-	f.String(&o.file, "resources", "r", "FILE", "take the limits from a resources object in a file, - for standard input")
-	o.size(f, &o.memory.Limit, "memory", "/memory/limit", "limit of memory")
-	o.size(f, &o.memory.Reservation, "memory-reservation", "/memory/reservation", "memory to be left to the container when there is little")
-	o.size(f, &o.memory.Swap, "memory-swap", "/memory/swap", "limit of memory and swap together")
+	f.String(&o.file, "resources", "r", "FILE", "read the limits from a resources object in a file, - for standard input")
+	o.size(f, &o.memory.Limit, "memory", "/memory/limit", "memory limit")
+	o.size(f, &o.memory.Reservation, "memory-reservation", "/memory/reservation", "soft limit: memory left to the container when memory is short")
+	o.size(f, &o.memory.Swap, "memory-swap", "/memory/swap", "limit on memory plus swap")
 	//lint:ignore SA1019 clients still have it
-	o.size(f, &o.memory.Kernel, "kernel-memory", "/memory/kernel", "obsolete: kernel memory is part of the memory")
-	o.size(f, &o.memory.KernelTCP, "kernel-memory-tcp", "/memory/kernelTCP", "limit of TCP buffers (cgroup v1)")
-	number(o, f, &o.cpu.Shares, "cpu-share", "/cpu/shares", "share of the CPU beside other containers, 2 to 262144", parseUint)
-	number(o, f, &o.cpu.Quota, "cpu-quota", "/cpu/quota", "CPU time in a period, in microseconds; -1 for no limit", parseInt)
+	o.size(f, &o.memory.Kernel, "kernel-memory", "/memory/kernel", "obsolete: kernel memory counts as memory")
+	o.size(f, &o.memory.KernelTCP, "kernel-memory-tcp", "/memory/kernelTCP", "limit on TCP buffers (cgroup v1)")
+	number(o, f, &o.cpu.Shares, "cpu-share", "/cpu/shares", "CPU weight relative to other containers, 2 to 262144", parseUint)
+	number(o, f, &o.cpu.Quota, "cpu-quota", "/cpu/quota", "CPU time per period, in microseconds; -1 for no limit", parseInt)
 	number(o, f, &o.cpu.Period, "cpu-period", "/cpu/period", "length of a period, in microseconds", parseUint)
-	number(o, f, &o.cpu.Burst, "cpu-burst", "/cpu/burst", "unused CPU time that may be kept for later, in microseconds", parseUint)
+	number(o, f, &o.cpu.Burst, "cpu-burst", "/cpu/burst", "unused CPU time that may accumulate, in microseconds", parseUint)
 	number(o, f, &o.cpu.RealtimePeriod, "cpu-rt-period", "/cpu/realtimePeriod", "length of a realtime period, in microseconds (cgroup v1)", parseUint)
-	number(o, f, &o.cpu.RealtimeRuntime, "cpu-rt-runtime", "/cpu/realtimeRuntime", "realtime CPU time in a period, in microseconds (cgroup v1)", parseInt)
-	number(o, f, &o.cpu.Idle, "cpu-idle", "/cpu/idle", "1: run only where a CPU would be idle; 0: normal", parseInt)
-	o.text(f, &o.cpu.Cpus, "cpuset-cpus", "/cpu/cpus", "LIST", "CPUs to run on, as 0-3,7")
-	o.text(f, &o.cpu.Mems, "cpuset-mems", "/cpu/mems", "LIST", "memory nodes to use, as 0-1")
+	number(o, f, &o.cpu.RealtimeRuntime, "cpu-rt-runtime", "/cpu/realtimeRuntime", "realtime CPU time per period, in microseconds (cgroup v1)", parseInt)
+	number(o, f, &o.cpu.Idle, "cpu-idle", "/cpu/idle", "1: run only when a CPU would be idle; 0: normal", parseInt)
+	o.text(f, &o.cpu.Cpus, "cpuset-cpus", "/cpu/cpus", "LIST", "CPUs to run on, such as 0-3,7")
+	o.text(f, &o.cpu.Mems, "cpuset-mems", "/cpu/mems", "LIST", "memory nodes to use, such as 0-1")
 	number(o, f, &o.pids.Limit, "pids-limit", "/pids/limit", "number of processes and threads; -1 for no limit", parseInt)
-	number(o, f, &o.io.Weight, "blkio-weight", "/blockIO/weight", "share of block devices beside other containers, 10 to 1000", parseWeight)
-	f.String(&o.changes.L3CacheSchema, "l3-cache-schema", "", "LINE", "Intel RDT: L3 cache, as L3:0=ff;1=f0")
-	f.String(&o.changes.MemBwSchema, "mem-bw-schema", "", "LINE", "Intel RDT: memory bandwidth, as MB:0=20;1=70")
+	number(o, f, &o.io.Weight, "blkio-weight", "/blockIO/weight", "block I/O weight relative to other containers, 10 to 1000", parseWeight)
+	f.String(&o.changes.L3CacheSchema, "l3-cache-schema", "", "LINE", "Intel RDT: L3 cache, such as L3:0=ff;1=f0")
+	f.String(&o.changes.MemBwSchema, "mem-bw-schema", "", "LINE", "Intel RDT: memory bandwidth, such as MB:0=20;1=70")
 }
 
 // resources are the limits that are asked for.

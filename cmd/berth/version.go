@@ -29,9 +29,9 @@ var (
 func (p *program) versionCommand() *cli.Command {
 	var asJSON bool
 	c := &cli.Command{
-		Summary: "Tell the version, the commit, and the specification that is implemented.",
-		Help: "And, in words, what this build and this machine have to offer. berth --version tells the first lines only;\n" +
-			"berth features has all that the build can do, for programs.",
+		Summary: "Show the version, the commit, and the implemented specification.",
+		Help: "Also shows the features of this build and this machine. berth --version only prints the first lines;\n" +
+			"berth features lists the build's features for programs.",
 		Run: func([]string) error {
 			if asJSON {
 				return printJSON(func(w *json.Writer) {

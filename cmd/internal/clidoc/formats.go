@@ -42,35 +42,35 @@ func Formats(source string) []Page {
 func formats() []format {
 	return []format{
 		{"berth-config", "the config.json of a bundle", []string{
-			"A bundle is a folder with a config.json and a root file system. The file is a JSON object as the OCI runtime specification 1.x has it for Linux. It is read strictly: duplicate keys, values of a wrong type and contradictions are refused, all at once, each with the JSON pointer of its place. Unknown fields are ignored.",
-			"berth spec writes one to begin with, berth explain tells what becomes of one. These annotations are Berth's own:",
+			"A bundle is a directory with a config.json and a root file system. The file is a JSON object as defined by the OCI runtime specification 1.x for Linux. It is parsed strictly: duplicate keys, values of the wrong type and contradictions are errors, reported all at once, each with its JSON pointer. Unknown fields are ignored.",
+			"berth spec writes a starter file, berth explain shows what one leads to. These annotations are Berth's own:",
 		}, [][2]string{
-			{"run.berth.root.writes", "discard: what is written to the root file system is kept in memory, and lost with the container."},
-			{"run.berth.root.readonly", "/PATH: a folder of such a root file system that can't be written to at all; its sockets and pipes are not the host's, as they would be in a read-only mount."},
-			{"run.berth.landlock.read, run.berth.landlock.execute, run.berth.landlock.write", "Absolute paths with colons between them, below which files may be read, executed, or written and made; all others may not."},
-			{"org.systemd.property.NAME", "A property of the unit that systemd makes, in gvariant text."},
+			{"run.berth.root.writes", "discard: writes to the root file system go to memory, and are lost with the container."},
+			{"run.berth.root.readonly", "/PATH: a directory of such a root file system that is read-only; unlike in a read-only mount, its sockets and FIFOs are not the host's."},
+			{"run.berth.landlock.read, run.berth.landlock.execute, run.berth.landlock.write", "Absolute paths, separated by colons, below which files may be read, executed, or written and created. Everything else is refused."},
+			{"org.systemd.property.NAME", "A property of the systemd unit, in GVariant text."},
 		}},
-		{"berth-state", "what is told of a container by state, list and to hooks", []string{
+		{"berth-state", "a container's state, as shown by state and list and passed to hooks", []string{
 			"A JSON object; berth list --format json writes an array of them.",
 		}, [][2]string{
 			{"ociVersion", "The version of the specification that the config.json was written for."},
 			{"id", "The container's name."},
 			{"status", "creating, created, running, paused or stopped."},
-			{"pid", "Its first process as the host knows it; 0 where there is none."},
-			{"bundle, rootfs", "The folders it was made from."},
-			{"created", "When it was made, by RFC 3339."},
+			{"pid", "Its first process, in the host's pid namespace; 0 if there is none."},
+			{"bundle, rootfs", "The directories it was created from."},
+			{"created", "When it was created (RFC 3339)."},
 			{"annotations", "Those of the config.json."},
-			{"owner", "The user who made it."},
+			{"owner", "The user who created it."},
 		}},
 		{"berth-report", "what berth box --report json writes", []string{
-			"A JSON object in one line. Times are in nanoseconds, sizes in bytes. What is not known is left out.",
+			"A JSON object in one line. Times are in nanoseconds, sizes in bytes. Unknown values are omitted.",
 		}, [][2]string{
-			{"id, status, signal, timedOut", "The box; the exit status as the shell would have it; the signal that killed the command; whether it was --timeout."},
-			{"wall", "From the beginning of berth to the end of the command."},
-			{"cpu", "user and system time; throttled, for how long --cpus held it back; whole is false where it is of the command alone, as the box had no cgroup."},
+			{"id, status, signal, timedOut", "The box; the exit status as a shell reports it; the signal that killed the command; whether --timeout did."},
+			{"wall", "From the start of berth to the end of the command."},
+			{"cpu", "user and system time; throttled, for how long --cpus throttled it; whole is false if the box had no cgroup, so only the command itself is counted."},
 			{"memory", "peak, limit; oomKills, the number of OOM-killed processes, and oomBy, the limit that did it."},
 			{"io", "read from and written to block devices."},
-			{"pids", "peak, limit, and refused, how often the limit was hit."},
+			{"pids", "peak, limit, and refused, how often the limit was reached."},
 		}},
 	}
 }

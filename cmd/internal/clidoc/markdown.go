@@ -8,8 +8,8 @@ import (
 // Markdown is the reference of all commands as a page.
 func Markdown(root *Node) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The commands of %s\n\nMade from the definitions that read the command line (`build/scripts/docs`). Each command tells the same by `--help`, and in its man page.\n", root.Name)
-	b.WriteString("Options may be written with one dash or two, and with their value behind `=` or as the next argument.\n")
+	fmt.Fprintf(&b, "# The commands of %s\n\nGenerated from the command definitions (`build/scripts/docs`). `--help` and the man pages show the same text.\n", root.Name)
+	b.WriteString("Options take one dash or two, with the value after `=` or as the next argument.\n")
 	root.walk(func(n *Node) {
 		level := "##"
 		if n != root && strings.Count(n.Path, " ") > 1 {
