@@ -20,7 +20,7 @@ var (
 	// ErrTimeout: the kernel did not finish within Host.Timeout.
 	ErrTimeout = errors.New("timed out")
 	// ErrNotOwner: the group belongs to somebody else; errors.As gives a *NotOwnerError.
-	ErrNotOwner = errors.New("cgroup belongs to somebody else")
+	ErrNotOwner = errors.New("cgroup has another owner")
 )
 
 // Error says what was done to which file of a cgroup, and why it failed.

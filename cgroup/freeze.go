@@ -205,7 +205,7 @@ func (g *Group) freezer() (*node, error) {
 	}
 	if n == nil || n.path == "/" {
 		return nil, &Error{Op: "freeze", Path: g.path, Err: ErrNoController,
-			Hint: "it takes a version 2 group or the freezer controller, and is not for the root"}
+			Hint: "it takes a version 2 group or the freezer controller, and does not work on the root"}
 	}
 	return n, nil
 }

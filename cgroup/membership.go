@@ -28,7 +28,7 @@ func parseMemberships(text []byte) ([]membership, error) {
 	for line := range bytes.Lines(text) {
 		parts := strings.SplitN(strings.TrimSuffix(string(line), "\n"), ":", 3)
 		if len(parts) != 3 || parts[2] == "" {
-			return nil, fmt.Errorf("line %q is no cgroup membership", bytes.TrimSpace(line))
+			return nil, fmt.Errorf("line %q is not a cgroup membership", bytes.TrimSpace(line))
 		}
 		m := membership{path: parts[2], unified: parts[0] == "0" && parts[1] == ""}
 		m.path, m.deleted = strings.CutSuffix(m.path, " (deleted)")

@@ -48,7 +48,7 @@ func (e *NotOwnerError) Error() string {
 	case Kernel:
 		return what + "it is the root of the hierarchy (name a group below it)"
 	}
-	return what + "it was not made by the one who asks (use a group of your own, or force it)"
+	return what + "it was not created by the caller (use your own cgroup, or force it)"
 }
 
 // Is makes it ErrNotOwner, and a permission error.

@@ -121,7 +121,7 @@ func parsePids(text []byte, pids []int) ([]int, error) {
 			}
 			pid, digits = 0, 0
 		default:
-			return pids, fmt.Errorf("%.20q is no process number", strings.TrimSpace(string(text)))
+			return pids, fmt.Errorf("%.20q is not a process number", strings.TrimSpace(string(text)))
 		}
 	}
 	if pid > 0 {

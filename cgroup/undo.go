@@ -62,7 +62,7 @@ func (p past) restore() error {
 // takenBack restores what a change has done that failed with err.
 func takenBack(err error, restore func() error) error {
 	if undo := restore(); undo != nil {
-		return fmt.Errorf("%w; what was changed before that could not all be taken back: %w", err, undo)
+		return fmt.Errorf("%w; not all earlier changes could be undone: %w", err, undo)
 	}
 	return err
 }

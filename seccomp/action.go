@@ -91,7 +91,7 @@ func checkAction(at, action string, errno *uint, errnoAt string) (uint32, error)
 		limit = retData // the tracer's message, which may be anything that fits
 	}
 	if *errno > limit {
-		return 0, &ProfileError{errnoAt, strconv.FormatUint(uint64(*errno), 10) + " is no errno; the greatest that " + action +
+		return 0, &ProfileError{errnoAt, strconv.FormatUint(uint64(*errno), 10) + " is not an errno; the greatest that " + action +
 			" can give is " + strconv.FormatUint(uint64(limit), 10)}
 	}
 	return value | uint32(*errno), nil

@@ -41,7 +41,7 @@ type UnknownName struct {
 //
 //   - The filter is for the native architecture, whether listed or not, and for those listed that machines of it run. A call
 //     of any other kills the process. x32, where it isn't listed, is another architecture than x86-64; but see the last rule.
-//   - A rule whose action is the default's is no rule.
+//   - A rule whose action is the default's is not a rule.
 //   - A rule without conditions decides its call alone; of several, the first. Of those with conditions the first that holds
 //     decides, in the profile's order, and the default where none does.
 //   - All conditions of an entry are to hold. But if it names one argument more than once, any of them is enough.

@@ -59,7 +59,7 @@ func TestRules(t *testing.T) {
 		{"the first that holds", profile(specs.ActAllow, rule(specs.ActTrap, "getpid", eq(0, 1)), rule(specs.ActLog, "getpid", eq(1, 1))), amd64, getpid, []uint64{1, 1}, "TRAP"},
 		{"without conditions decides alone", profile(specs.ActAllow, rule(specs.ActTrap, "getpid", eq(0, 1)), rule(specs.ActLog, "getpid")), amd64, getpid, []uint64{1}, "LOG"},
 		{"the first without conditions", profile(specs.ActAllow, rule(specs.ActTrap, "getpid"), rule(specs.ActLog, "getpid")), amd64, getpid, nil, "TRAP"},
-		{"the default's action is no rule", profile(specs.ActErrno, rule(specs.ActErrno, "getpid"), rule(specs.ActAllow, "getpid")), amd64, getpid, nil, "ALLOW"},
+		{"the default's action is not a rule", profile(specs.ActErrno, rule(specs.ActErrno, "getpid"), rule(specs.ActAllow, "getpid")), amd64, getpid, nil, "ALLOW"},
 		{"newer than the profile", profile(specs.ActErrno, rule(specs.ActAllow, "getpid")), amd64, getpid + 1, nil, "ERRNO ENOSYS"},
 		{"older than the profile", profile(specs.ActErrno, rule(specs.ActAllow, "getpid")), amd64, getpid - 1, nil, "ERRNO EPERM"},
 		{"newer, that kills by default", profile(specs.ActKillProcess, rule(specs.ActAllow, "getpid")), amd64, getpid + 1, nil, "ERRNO ENOSYS"},

@@ -112,7 +112,7 @@ func checkSyscall(i int, s *specs.LinuxSyscall) (entry, error) {
 	for j := range s.Args {
 		a := &s.Args[j]
 		if a.Index >= maxArgs {
-			return e, &ProfileError{pointer("syscalls", i, "args", j, "index"), strconv.FormatUint(uint64(a.Index), 10) + " is no argument; a system call has the arguments 0 to 5"}
+			return e, &ProfileError{pointer("syscalls", i, "args", j, "index"), strconv.FormatUint(uint64(a.Index), 10) + " is not an argument; a system call has the arguments 0 to 5"}
 		}
 		op, ok := operatorOf(a.Op)
 		if !ok {

@@ -19,7 +19,7 @@ func ForContainer(nodes []specs.LinuxDevice, rules []specs.LinuxDeviceCgroup) (a
 		typ := nodes[i].Type
 		switch typ {
 		case "p":
-			continue // a fifo is no device
+			continue // a fifo is not a device
 		case "u":
 			typ = "c" // mknod(1): an unbuffered character device
 		}

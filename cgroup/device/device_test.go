@@ -197,7 +197,7 @@ func TestHolesAreReal(t *testing.T) {
 				wider = wider || q != hole && q.covers(hole) && more != 0
 			}
 			if !wider {
-				t.Fatalf("%v: %v is no hole", rules, hole)
+				t.Fatalf("%v: %v is not a hole", rules, hole)
 			}
 		}
 	}

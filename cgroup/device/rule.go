@@ -93,7 +93,7 @@ func parseRule(d *specs.LinuxDeviceCgroup) (Rule, *ledger.FieldError) {
 	case "b", "c":
 		r.Type = Type(d.Type[0])
 	default:
-		return r, &ledger.FieldError{Pointer: "/type", Message: strconv.Quote(d.Type) + " is no type of a device rule", Hint: "a, b or c"}
+		return r, &ledger.FieldError{Pointer: "/type", Message: strconv.Quote(d.Type) + " is not a type of a device rule", Hint: "a, b or c"}
 	}
 	for _, n := range []struct {
 		at   string
@@ -104,7 +104,7 @@ func parseRule(d *specs.LinuxDeviceCgroup) (Rule, *ledger.FieldError) {
 			continue
 		}
 		if *n.from < Any || *n.from > math.MaxUint32 {
-			return r, &ledger.FieldError{Pointer: n.at, Message: strconv.FormatInt(*n.from, 10) + " is no device number", Hint: "0 or more, and -1 or nothing for all"}
+			return r, &ledger.FieldError{Pointer: n.at, Message: strconv.FormatInt(*n.from, 10) + " is not a device number", Hint: "0 or more, and -1 or nothing for all"}
 		}
 		*n.to = *n.from
 	}

@@ -121,7 +121,7 @@ func parseList(text string) (exceptions, error) {
 			continue
 		}
 		if len(fields) != 3 || len(fields[0]) != 1 {
-			return e, fmt.Errorf("devices.list: %q is no rule", line)
+			return e, fmt.Errorf("devices.list: %q is not a rule", line)
 		}
 		q := pattern{typ: Type(fields[0][0])}
 		major, minor, _ := strings.Cut(fields[1], ":")
@@ -129,7 +129,7 @@ func parseList(text string) (exceptions, error) {
 		q.major, err1 = parseNumber(major)
 		q.minor, err2 = parseNumber(minor)
 		if err1 != nil || err2 != nil || q.typ != AnyType && q.typ != Block && q.typ != Char || strings.Trim(fields[2], "rwm") != "" {
-			return e, fmt.Errorf("devices.list: %q is no rule", line)
+			return e, fmt.Errorf("devices.list: %q is not a rule", line)
 		}
 		if q.typ == AnyType {
 			e.allow = true

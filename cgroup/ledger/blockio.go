@@ -58,7 +58,7 @@ func (t *translation) device(at string, d specs.LinuxBlockIODevice) (string, boo
 func (t *translation) blkioWeight(at string, weight uint16) uint64 {
 	w := min(max(uint64(weight), 10), 1000)
 	if w != uint64(weight) {
-		t.warn(at, decimal(weight)+" is out of range and taken as "+decimal(w))
+		t.warn(at, decimal(weight)+" is out of range and treated as "+decimal(w))
 	}
 	return w
 }
@@ -104,7 +104,7 @@ func (t *translation) ioWeight(field, at string, weight uint16, device string) {
 		t.items = append(t.items, t.item(p, iocost, at, prefix+decimal(io), note, nil))
 	}
 	if t.has(p.Controller, bfq) {
-		it := t.item(p, bfq, at, prefix+decimal(w), "BFQ takes the weight as it is", nil)
+		it := t.item(p, bfq, at, prefix+decimal(w), "BFQ takes the weight unchanged", nil)
 		it.write.Optional = t.layout.Files == nil
 		t.items = append(t.items, it)
 	}
@@ -130,7 +130,7 @@ func (t *translation) throttles(name, key string, devices []specs.LinuxThrottleD
 		// it with ERANGE. Keys that a line does not have stay as they are.
 		rate, property, note := decimal(d.Rate), d.Rate, ""
 		if d.Rate == 0 {
-			rate, property, note = "max", infinite, "0 is no limit"
+			rate, property, note = "max", infinite, "0 means no limit"
 		}
 		t.set(field, at, device+" "+key+"="+rate, note, []DeviceValue{{Path: "/dev/block/" + device, Value: property}})
 	}

@@ -61,7 +61,7 @@ func (t *translation) shares(shares uint64) {
 	clamped := min(max(shares, minShares), maxShares)
 	note := ""
 	if clamped != shares {
-		t.warn(at, decimal(shares)+" is out of range and taken as "+decimal(clamped))
+		t.warn(at, decimal(shares)+" is out of range and treated as "+decimal(clamped))
 		note = decimal(shares) + " clamped"
 	}
 	value := clamped
@@ -175,14 +175,14 @@ func (t *translation) cpuMax(p where, quota *int64, period *uint64, quotaAt, per
 	if quota != nil {
 		wantQuota = *quota
 	} else {
-		at, note = periodAt, "the quota stays as it is"
+		at, note = periodAt, "the quota is unchanged"
 	}
 	value, _ := limit(wantQuota, true)
 	if period != nil {
 		wantPeriod = *period
 		value += " " + decimal(*period)
 	} else {
-		note = "the period stays as it is"
+		note = "the period is unchanged"
 	}
 	it := t.item(p, file, at, value, note, nil)
 	t.quotaProperties(&it, quotaAt, periodAt, wantQuota, wantPeriod, period != nil)

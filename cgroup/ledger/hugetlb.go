@@ -16,7 +16,7 @@ func (t *translation) hugepages(limits []specs.LinuxHugepageLimit) {
 		at := "/hugepageLimits/" + strconv.Itoa(i)
 		size, ok := pageSize(l.Pagesize)
 		if !ok {
-			t.fail(at+"/pageSize", strconv.Quote(l.Pagesize)+" is no size of a huge page", "a size is written as 64KB, 2MB or 1GB")
+			t.fail(at+"/pageSize", strconv.Quote(l.Pagesize)+" is not a huge page size", "a size is written as 64KB, 2MB or 1GB")
 			continue
 		}
 		at += "/limit"

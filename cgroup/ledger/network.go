@@ -18,7 +18,7 @@ func (t *translation) network(n *specs.LinuxNetwork) {
 	for i, p := range n.Priorities {
 		at := "/network/priorities/" + strconv.Itoa(i)
 		if p.Name == "" || strings.ContainsAny(p.Name, " \t\n/") {
-			t.fail(at+"/name", strconv.Quote(p.Name)+" is no name of an interface", "")
+			t.fail(at+"/name", strconv.Quote(p.Name)+" is not the name of an interface", "")
 			continue
 		}
 		t.set("/network/priorities/*", at, p.Name+" "+decimal(p.Priority), "", nil)

@@ -18,7 +18,7 @@ func (t *translation) rdma(devices map[string]specs.LinuxRdma) {
 		d := devices[name]
 		at := string(json.AppendKey([]byte("/rdma"), name))
 		if name == "" || strings.ContainsAny(name, " \t\n") {
-			t.fail(at, strconv.Quote(name)+" is no name of a device", "")
+			t.fail(at, strconv.Quote(name)+" is not the name of a device", "")
 			continue
 		}
 		line, field := name, ""

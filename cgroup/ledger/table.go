@@ -43,20 +43,20 @@ type UnitProperty struct {
 // Translate works.
 var fields = []Entry{
 	{
-		Field: "/memory/limit", Meaning: "bytes; -1 no limit, 0 leaves it as it is",
+		Field: "/memory/limit", Meaning: "bytes; -1 no limit, 0 leaves it unchanged",
 		V1: Place{Controller: "memory", Files: []string{"memory.limit_in_bytes"}, WithFile: true,
 			Properties: []UnitProperty{{"MemoryLimit", 208}}},
 		V2: Place{Controller: "memory", Files: []string{"memory.max"},
 			Properties: []UnitProperty{{"MemoryMax", 231}}, Conversion: "-1 is max"},
 	},
 	{
-		Field: "/memory/reservation", Meaning: "bytes; -1 no limit, 0 leaves it as it is",
+		Field: "/memory/reservation", Meaning: "bytes; -1 no limit, 0 leaves it unchanged",
 		V1: Place{Controller: "memory", Files: []string{"memory.soft_limit_in_bytes"}},
 		V2: Place{Controller: "memory", Files: []string{"memory.low"},
 			Properties: []UnitProperty{{"MemoryLow", 231}}, Conversion: "-1 is max"},
 	},
 	{
-		Field: "/memory/swap", Meaning: "bytes of memory and swap together; -1 no limit, 0 leaves it as it is",
+		Field: "/memory/swap", Meaning: "bytes of memory and swap together; -1 no limit, 0 leaves it unchanged",
 		V1: Place{Controller: "memory", Files: []string{"memory.memsw.limit_in_bytes"}},
 		V2: Place{Controller: "memory", Files: []string{"memory.swap.max"},
 			Properties: []UnitProperty{{"MemorySwapMax", 232}}, Conversion: "the memory limit is taken off; -1 is max"},
@@ -67,7 +67,7 @@ var fields = []Entry{
 		V2: Place{Controller: "memory", Missing: "cgroup v2 has no file for it: kernel memory is part of memory.max"},
 	},
 	{
-		Field: "/memory/kernelTCP", Meaning: "bytes; -1 no limit, 0 leaves it as it is",
+		Field: "/memory/kernelTCP", Meaning: "bytes; -1 no limit, 0 leaves it unchanged",
 		V1: Place{Controller: "memory", Files: []string{"memory.kmem.tcp.limit_in_bytes"}},
 		V2: Place{Controller: "memory", Missing: "cgroup v2 has no file for it: TCP buffers are part of memory.max"},
 	},
@@ -92,7 +92,7 @@ var fields = []Entry{
 		V2: Place{Controller: "memory", Missing: "no file", Conversion: "checked against memory.current"},
 	},
 	{
-		Field: "/cpu/shares", Meaning: "2 to 262144; 0 leaves it as it is",
+		Field: "/cpu/shares", Meaning: "2 to 262144; 0 leaves it unchanged",
 		V1: Place{Controller: "cpu", Files: []string{"cpu.shares"},
 			Properties: []UnitProperty{{"CPUShares", 208}}, Conversion: "clamped to 2 and 262144"},
 		V2: Place{Controller: "cpu", Files: []string{"cpu.weight"},
@@ -100,7 +100,7 @@ var fields = []Entry{
 			Conversion: "shares to weight: logarithmic 10^((l²+125l)/612-7/34), l=log2(shares), or linear 1+(shares-2)*9999/262142"},
 	},
 	{
-		Field: "/cpu/quota", Meaning: "microseconds in each period; -1 no limit, 0 leaves it as it is",
+		Field: "/cpu/quota", Meaning: "microseconds in each period; -1 no limit, 0 leaves it unchanged",
 		V1: Place{Controller: "cpu", Files: []string{"cpu.cfs_quota_us"},
 			Properties: []UnitProperty{{"CPUQuotaPerSecUSec", 213}}, Conversion: "property: per second, rounded up to 10 ms"},
 		V2: Place{Controller: "cpu", Files: []string{"cpu.max"},
@@ -108,7 +108,7 @@ var fields = []Entry{
 			Conversion: "first word, -1 is max; property: per second, rounded up to 10 ms"},
 	},
 	{
-		Field: "/cpu/period", Meaning: "microseconds, 1000 to 1000000; 0 leaves it as it is",
+		Field: "/cpu/period", Meaning: "microseconds, 1000 to 1000000; 0 leaves it unchanged",
 		V1: Place{Controller: "cpu", Files: []string{"cpu.cfs_period_us"},
 			Properties: []UnitProperty{{"CPUQuotaPeriodUSec", 242}}},
 		V2: Place{Controller: "cpu", Files: []string{"cpu.max"},
@@ -125,7 +125,7 @@ var fields = []Entry{
 		V2: Place{Controller: "cpu", Missing: "cgroup v2 has no file for it: it does not divide realtime"},
 	},
 	{
-		Field: "/cpu/realtimePeriod", Meaning: "microseconds; 0 leaves it as it is",
+		Field: "/cpu/realtimePeriod", Meaning: "microseconds; 0 leaves it unchanged",
 		V1: Place{Controller: "cpu", Files: []string{"cpu.rt_period_us"}},
 		V2: Place{Controller: "cpu", Missing: "cgroup v2 has no file for it: it does not divide realtime"},
 	},
@@ -157,13 +157,13 @@ var fields = []Entry{
 			Properties: []UnitProperty{{"TasksMax", 227}}, Conversion: "-1 is max; TasksMax has no 0, and gets 1"},
 	},
 	{
-		Field: "/blockIO/weight", Meaning: "10 to 1000; 0 leaves it as it is",
+		Field: "/blockIO/weight", Meaning: "10 to 1000; 0 leaves it unchanged",
 		// systemd takes the weight for one of 1 to 10000 where the file is BFQ's.
 		V1: Place{Controller: "blkio", Files: []string{"blkio.bfq.weight", "blkio.weight"}, WithFile: true,
 			Properties: []UnitProperty{{"BlockIOWeight", 208}}},
 		V2: Place{Controller: "io", Files: []string{"io.weight", "io.bfq.weight"},
 			Properties: []UnitProperty{{"IOWeight", 230}},
-			Conversion: "io.weight: 1+(weight-10)*9999/990, clamped to 10 and 1000; io.bfq.weight: as it is"},
+			Conversion: "io.weight: 1+(weight-10)*9999/990, clamped to 10 and 1000; io.bfq.weight: unchanged"},
 	},
 	{
 		Field: "/blockIO/leafWeight", Meaning: "10 to 1000; only where the kernel still has CFQ",
@@ -175,7 +175,7 @@ var fields = []Entry{
 		V1: Place{Controller: "blkio", Files: []string{"blkio.bfq.weight_device", "blkio.weight_device"}},
 		V2: Place{Controller: "io", Files: []string{"io.weight", "io.bfq.weight"},
 			Properties: []UnitProperty{{"IODeviceWeight", 230}},
-			Conversion: "io.weight: 1+(weight-10)*9999/990, clamped to 10 and 1000; io.bfq.weight: as it is"},
+			Conversion: "io.weight: 1+(weight-10)*9999/990, clamped to 10 and 1000; io.bfq.weight: unchanged"},
 	},
 	{
 		Field: "/blockIO/weightDevice/*/leafWeight", Meaning: "10 to 1000 for one device; only where the kernel still has CFQ",

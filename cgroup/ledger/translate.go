@@ -259,7 +259,7 @@ func limit(n int64, v2 bool) (file string, property uint64) {
 // checkLimit refuses what is neither a limit nor -1.
 func (t *translation) checkLimit(pointer string, n int64) bool {
 	if n < -1 {
-		t.fail(pointer, strconv.FormatInt(n, 10)+" is no limit", "a limit is 0 or more, and -1 for none")
+		t.fail(pointer, strconv.FormatInt(n, 10)+" is not a limit", "a limit is 0 or more, and -1 for none")
 		return false
 	}
 	return true

@@ -69,7 +69,7 @@ func (m *Manager) dialBus(ctx context.Context) (*connection, error) {
 // checkMachine has machined's rules for names (hostname_is_valid).
 func checkMachine(name string) error {
 	if name == "" || len(name) > 64 {
-		return fmt.Errorf("%q is no host name: one has 1 to 64 characters", name)
+		return fmt.Errorf("%q is not a host name: one has 1 to 64 characters", name)
 	}
 	previous := byte('.')
 	for i := range len(name) {
@@ -80,7 +80,7 @@ func checkMachine(name string) error {
 		case c == '-' && previous != '.' && !last:
 		case c == '.' && previous != '.' && previous != '-' && !last:
 		default:
-			return fmt.Errorf("%q is no host name: %q cannot be in its place", name, name[i:i+1])
+			return fmt.Errorf("%q is not a host name: %q cannot be in its place", name, name[i:i+1])
 		}
 		previous = c
 	}

@@ -211,7 +211,7 @@ count towards, and warnings. It changes nothing, and takes half a second to meas
 		return nil
 	})
 	c.Flags.Bool(&asJSON, "json", "", "write JSON")
-	c.Flags.String(&html, "html", "", "FILE", "write a page for browsers, which needs nothing else, to FILE (- for the standard output)")
+	c.Flags.String(&html, "html", "", "FILE", "write a self-contained HTML page to FILE (- for standard output)")
 	return c
 }
 

@@ -25,15 +25,15 @@ func TestMessages(t *testing.T) {
 		{"plan -c $dir/key.yaml", "$dir/key.yaml:1: there is no key foo; berth-node plan --help has them all"},
 		{"plan -c $dir/braces.yaml", `$dir/braces.yaml: line 1: a key or the closing brace is missing (did not find expected node content)`},
 		{"plan --system-reserved foo", `--system-reserved foo: there is no resource "foo": they are cpu, memory, pids, ephemeral-storage and hugepages-SIZE, as in hugepages-2Mi`},
-		{"plan --system-reserved cpu=x", `--system-reserved cpu: "x" is no quantity: it does not begin with a number`},
+		{"plan --system-reserved cpu=x", `--system-reserved cpu: "x" is not a quantity: it does not begin with a number`},
 		{"plan --eviction-hard foo", `--eviction-hard foo: there is no signal "foo" that keeps a resource free: they are memory.available, nodefs.available and pid.available`},
 		{"plan --cgroup-driver foo", `--cgroup-driver: "foo" is none of auto, systemd, cgroupfs`},
-		{"plan --cgroup-root rel", `--cgroup-root: "rel" is no absolute path`},
+		{"plan --cgroup-root rel", `--cgroup-root: "rel" is not an absolute path`},
 		{"apply --oom-scores x=y", `--oom-scores x: "y" is no OOM score: it is a whole number from -1000 to 1000`},
 		{"apply --kernel-parameters foo", `--kernel-parameters: "foo" is none of off, check, set`},
-		{"status --recheck-interval x", `--recheck-interval: "x" is no time: write it as 30s or 1m30s`},
-		{"status --reclaim-pressure 200%", `--reclaim-pressure: "200%" is no quantity: it is more than the whole`},
-		{"undo --state-dir $dir/key.yaml", "make the folder of the record: mkdir $dir/key.yaml: not a directory"},
+		{"status --recheck-interval x", `--recheck-interval: "x" is not a time: write it as 30s or 1m30s`},
+		{"status --reclaim-pressure 200%", `--reclaim-pressure: "200%" is not a quantity: it is more than the whole`},
+		{"undo --state-dir $dir/key.yaml", "create the directory of the record: mkdir $dir/key.yaml: not a directory"},
 	} {
 		err := command().Execute("berth-node", strings.Fields(fill.Replace(test.line)), io.Discard)
 		if err == nil || err.Error() != fill.Replace(test.message) {

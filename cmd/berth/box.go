@@ -57,7 +57,7 @@ func limitFlags(f *cli.Flags, o *box.Options) {
 	f.Func("cpus", "c", "N", "CPU limit in processors, such as 1.5", func(text string) error {
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(n >= 0.001 && n <= 1e6) {
-			return fmt.Errorf("%q is no number of processors such as 0.5 or 2", text)
+			return fmt.Errorf("%q is not a number of processors such as 0.5 or 2", text)
 		}
 		o.CPUs = n
 		return nil
@@ -65,7 +65,7 @@ func limitFlags(f *cli.Flags, o *box.Options) {
 	f.Func("pids", "p", "N", "limit on processes and threads", func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 {
-			return fmt.Errorf("%q is no number of processes", text)
+			return fmt.Errorf("%q is not a number of processes", text)
 		}
 		o.Pids = n
 		return nil
@@ -102,7 +102,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 	f.Func("timeout", "t", "TIME", "kill it after this time, such as 30s or 1h30m", func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return fmt.Errorf("%q is no length of time such as 30s or 500ms", text)
+			return fmt.Errorf("%q is not a length of time such as 30s or 500ms", text)
 		}
 		o.Timeout = d
 		return nil
@@ -128,7 +128,7 @@ func (o *boxOptions) bind(text string, writable bool) error {
 func positiveSize(text string) (int64, error) {
 	n, err := parseSize(text)
 	if err == nil && n <= 0 {
-		err = fmt.Errorf("%q is no size such as 512M or 1.5G", text)
+		err = fmt.Errorf("%q is not a size such as 512M or 1.5G", text)
 	}
 	return n, err
 }
@@ -151,7 +151,7 @@ func (o *boxOptions) complete(args []string) error {
 		if info, err := os.Stat(dir); err != nil {
 			return fmt.Errorf("--rootfs: %w", err)
 		} else if !info.IsDir() {
-			return fmt.Errorf("--rootfs %s: it is no folder", o.Rootfs)
+			return fmt.Errorf("--rootfs %s: not a directory", o.Rootfs)
 		}
 		o.Rootfs = dir
 	}
@@ -164,7 +164,7 @@ func (o *boxOptions) complete(args []string) error {
 	}
 	for i, name := range o.Tmp {
 		if !filepath.IsAbs(name) {
-			return fmt.Errorf("--tmp %s: it is no absolute path", name)
+			return fmt.Errorf("--tmp %s: it is not an absolute path", name)
 		}
 		if o.Tmp[i] = filepath.Clean(name); o.Tmp[i] == "/" {
 			return errors.New("--tmp /: the root of the box can't be replaced like this (see --rootfs)")

@@ -30,7 +30,7 @@ func setField(r *specs.LinuxResources, name, value string) (known bool, err erro
 		if known = field != ""; known {
 			var limit int64
 			if limit, err = parseSize(value); err == nil && limit < 0 {
-				err = fmt.Errorf("%q is no size", value)
+				err = fmt.Errorf("%q is not a size", value)
 			}
 			r.HugepageLimits = append(slices.Clone(r.HugepageLimits), specs.LinuxHugepageLimit{Pagesize: field, Limit: uint64(limit)})
 		}
@@ -236,7 +236,7 @@ func parseDeviceRules(text string) ([]specs.LinuxDeviceCgroup, error) {
 	var rules []specs.LinuxDeviceCgroup
 	for part := range strings.SplitSeq(text, ",") {
 		words := strings.Fields(part)
-		wrong := fmt.Errorf("%q is no rule such as %q, %q or %q", strings.TrimSpace(part), "deny a", "allow c 1:3 rwm", "allow b 8:* r")
+		wrong := fmt.Errorf("%q is not a rule such as %q, %q or %q", strings.TrimSpace(part), "deny a", "allow c 1:3 rwm", "allow b 8:* r")
 		if len(words) < 2 || len(words) > 4 || words[0] != "allow" && words[0] != "deny" {
 			return nil, wrong
 		}

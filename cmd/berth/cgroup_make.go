@@ -67,7 +67,7 @@ func mode(to **fs.FileMode) func(string) error {
 	return func(text string) error {
 		n, err := strconv.ParseUint(text, 8, 9)
 		if err != nil {
-			return fmt.Errorf("%q is no mode such as 755", text)
+			return fmt.Errorf("%q is not a mode such as 755", text)
 		}
 		*to = ptr.To(fs.FileMode(n))
 		return nil

@@ -82,7 +82,7 @@ func (p *program) cgroupClassify() *cli.Command {
 		for _, arg := range args {
 			pid, err := strconv.Atoi(arg)
 			if err != nil || pid <= 0 {
-				return fmt.Errorf("%q is no process number", arg)
+				return fmt.Errorf("%q is not a process number", arg)
 			}
 			pids = append(pids, pid)
 		}

@@ -152,7 +152,7 @@ func tableOfControllers(list []cgrouptool.Controller, ids bool) error {
 		case c.Home.Version == 1:
 			fmt.Fprintf(t, "%s\tv1\t%s%s\t%d\tall of its hierarchy\n", c.Name, id(strconv.Itoa(c.ID)), c.Home.Mountpoint, c.Groups)
 		default:
-			where := "the root only: nobody enabled it"
+			where := "only in the root: not enabled anywhere"
 			if len(c.Enablers) > 0 {
 				const most = 3
 				where = "children of " + strings.Join(c.Enablers[:min(most, len(c.Enablers))], ", ")
@@ -207,7 +207,7 @@ func depthFlag(f *cli.Flags, to *int) {
 	f.Func("depth", "L", "N", "show this many levels of cgroups below the first", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return fmt.Errorf("%q is no number of levels", text)
+			return fmt.Errorf("%q is not a number of levels", text)
 		}
 		*to = n
 		return nil

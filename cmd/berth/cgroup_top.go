@@ -72,7 +72,7 @@ func (o *topOptions) defineView(f *cli.Flags) {
 	f.Func("delay", "d", "SECONDS", "seconds between samples (default 1)", func(text string) error {
 		seconds, err := strconv.ParseFloat(text, 64)
 		if err != nil || seconds < 0.1 || seconds > 86400 {
-			return fmt.Errorf("%q is no time from 0.1 to 86400 seconds", text)
+			return fmt.Errorf("%q is not a time from 0.1 to 86400 seconds", text)
 		}
 		o.every = time.Duration(seconds * float64(time.Second))
 		return nil
@@ -80,7 +80,7 @@ func (o *topOptions) defineView(f *cli.Flags) {
 	f.Func("iterations", "n", "N", "stop after this many samples; 0 means never", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return fmt.Errorf("%q is no number of rounds", text)
+			return fmt.Errorf("%q is not a number of rounds", text)
 		}
 		o.times = n
 		return nil

@@ -55,7 +55,7 @@ func (p *program) eventsCommand() *cli.Command {
 	c.Flags.Func("interval", "", "TIME", "time between samples, such as 5s (the default)", func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return fmt.Errorf("%q is no length of time such as 1s or 500ms", text)
+			return fmt.Errorf("%q is not a length of time such as 1s or 500ms", text)
 		}
 		interval = d
 		return nil

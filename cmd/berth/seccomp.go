@@ -178,7 +178,7 @@ func profileIn(data []byte) ([]byte, error) {
 	case config:
 		return []byte(profile), nil
 	case foreign != "":
-		return nil, fmt.Errorf("%q belongs to the profiles of Docker and Podman, which these turn into one of the OCI specification for each container; take linux.seccomp of such a container's config.json", foreign)
+		return nil, fmt.Errorf("%q belongs to the profile format of Docker and Podman, which they convert to the OCI format for each container; use linux.seccomp from such a container's config.json", foreign)
 	}
 	return data, nil
 }

@@ -23,7 +23,7 @@ func (p *program) specCommand() *cli.Command {
 				return fmt.Errorf("%s exists and is not overwritten; remove it first", path)
 			}
 			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("--bundle %s: there is no such folder", bundle)
+				return fmt.Errorf("--bundle %s: no such directory", bundle)
 			}
 			if err != nil {
 				return fmt.Errorf("--bundle: %w", err)

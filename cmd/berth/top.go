@@ -32,7 +32,7 @@ func (p *program) topCommand() *cli.Command {
 	c.Run = func(args []string) error {
 		for _, pattern := range args {
 			if _, err := path.Match(pattern, ""); err != nil {
-				return fmt.Errorf("%q is no id and no pattern: %w (a pattern is written with *, ? and [a-z])", pattern, err)
+				return fmt.Errorf("%q is neither an id nor a pattern: %w (a pattern is written with *, ? and [a-z])", pattern, err)
 			}
 		}
 		r, err := p.runtime()

@@ -51,7 +51,7 @@ func (p *program) updateCommand() *cli.Command {
 			}
 			defer c.Close()
 			if *changes == (container.Changes{}) {
-				p.log.Warn("no limit is given, so that nothing changes; see berth update --help")
+				p.log.Warn("no limit is given, so nothing changes; see berth update --help")
 			}
 			return o.name(c.Update(changes))
 		},
@@ -190,9 +190,9 @@ func parseWeight(text string) (uint16, error) {
 }
 
 // parseSize reads a number of bytes, with a unit of 1024 or a power of it behind
-// it: 10m, 1.5G, 64KiB. -1 is no limit.
+// it: 10m, 1.5G, 64KiB. -1 means no limit.
 func parseSize(text string) (int64, error) {
-	wrong := fmt.Errorf("%q is no size such as 1048576, 10m or 1.5G, nor -1 for no limit", text)
+	wrong := fmt.Errorf("%q is not a size such as 1048576, 10m or 1.5G, nor -1 for no limit", text)
 	if text == "-1" {
 		return -1, nil
 	}

@@ -77,7 +77,7 @@ func (c *compiler) appear(container *plan.Plan, p *plan.Process) error {
 			if lets(p, calls) {
 				c.loadEarly(p)
 			} else if reachable(container) {
-				return errors.New("config.json: /linux/seccomp: a process with CAP_SYS_PTRACE could take over one that is added, which needs CAP_SYS_ADMIN until the filter is loaded " +
+				return errors.New("config.json: /linux/seccomp: a process with CAP_SYS_PTRACE could take over an added process, which needs CAP_SYS_ADMIN until the filter is loaded " +
 					"(let the filter allow capset, clone, setsid, sendto, read, ioctl, prlimit64 and exit_group, or set process.noNewPrivileges, or take CAP_SYS_PTRACE from the container)")
 			}
 		}

@@ -300,7 +300,7 @@ func tidyFor(p *plan.Plan, f *Facts) bool {
 // closeOwn closes all descriptors but those that the process is given and those
 // that still connect it to the runtime.
 func (c *compiler) closeOwn() {
-	c.Because("", "close the descriptors of the set-up")
+	c.Because("", "close the setup's descriptors")
 	own := max(c.f.Report, c.f.Gate, c.f.Life) + 1
 	c.Call(unix.SYS_CLOSE_RANGE, program.Int(int64(own)), program.Imm(^uint64(0)>>32), program.Int(0))
 }

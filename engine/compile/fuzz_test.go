@@ -110,7 +110,7 @@ func compiled(t *testing.T, config []byte) *program.Program {
 }
 
 // refused makes sure that each complaint names the entry that it is about. Of what is
-// no JSON at all the place is a line; of what is no object it is the whole.
+// no JSON at all the place is a line; of what is not an object it is the whole.
 func refused(t *testing.T, config []byte, err error) {
 	t.Helper()
 	var complaints spec.Errors

@@ -34,7 +34,7 @@ func (e *execer) start() (*launch.Child, error) {
 	}
 	child, err := e.spawn.start(e.compile)
 	if back := unix.SchedSetaffinity(0, &old); back != nil {
-		e.runtime.warn("go back to our own CPU affinity: %v", back)
+		e.runtime.warn("restore our own CPU affinity: %v", back)
 	}
 	return child, err
 }

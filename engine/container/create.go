@@ -203,7 +203,7 @@ func (o *CreateOptions) load() ([]byte, *specs.Spec, []spec.Complaint, error) {
 func (o *IO) check(terminal bool) error {
 	switch {
 	case terminal && o.ConsoleSocket == "" && o.Console == nil:
-		return errors.New("cannot allocate a terminal: the process has \"terminal\": true, and nobody would receive the terminal; give --console-socket")
+		return errors.New("cannot allocate a terminal: the process has \"terminal\": true, and nothing would receive it; pass --console-socket")
 	case !terminal && o.ConsoleSocket != "":
 		return errors.New("--console-socket is given, but the process has no \"terminal\": true")
 	}

@@ -55,7 +55,7 @@ func (o *CriuOptions) open(log string, create bool) (*criuFolders, error) {
 	}
 	images, err := os.Open(o.Images)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--image-path: %w (berth checkpoint makes the folder; name another one if this is not it)", err)
+		return nil, fmt.Errorf("--image-path: %w (berth checkpoint creates the directory; pass another one if this is not it)", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--image-path: %w", err)
@@ -114,7 +114,7 @@ func (o *CriuOptions) options(f *criuFolders) (*criu.Options, error) {
 // wantRoot refuses what criu would do half of without rights.
 func wantRoot(verb string) error {
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("%s needs root: criu reads and makes what an ordinary user may not", verb)
+		return fmt.Errorf("%s needs root: criu does things that an ordinary user may not", verb)
 	}
 	return nil
 }
@@ -175,14 +175,14 @@ func externalNamespace(n *plan.Namespace) (file, name string) {
 func refuseForCriu(p *plan.Plan) error {
 	for i := range p.Mounts {
 		if m := &p.Mounts[i]; m.IDMap != nil {
-			return fmt.Errorf("config.json: %s: criu can't bring an idmapped mount back", m.At)
+			return fmt.Errorf("config.json: %s: criu can't restore an idmapped mount", m.At)
 		}
 	}
 	if p.Process.Landlock != nil {
-		return fmt.Errorf("config.json: %s: criu can't bring Landlock's rules back, and the processes would be free of them", p.Process.Landlock.Rules[0].At)
+		return fmt.Errorf("config.json: %s: criu can't restore Landlock rules, and the processes would be free of them", p.Process.Landlock.Rules[0].At)
 	}
 	if p.NoPivot && p.Namespace(specs.MountNamespace) != nil {
-		return errors.New("the container was made with --no-pivot, which criu can't bring back")
+		return errors.New("the container was created with --no-pivot, which criu can't restore")
 	}
 	return nil
 }

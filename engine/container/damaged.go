@@ -20,11 +20,11 @@ func halfMade(id string, err error) error {
 	var fault json.Fault
 	switch {
 	case errors.As(err, &syntax), errors.As(err, &fault):
-		return fmt.Errorf("%w (berth delete --force removes the container, as far as can be told without it)", err)
+		return fmt.Errorf("%w (berth delete --force removes the container, as far as possible without it)", err)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return fmt.Errorf("container %s is half made: its %s is missing (another command is making it, or was killed; berth delete --force removes it)", id, recordFile)
+	return fmt.Errorf("container %s is half-created: its %s is missing (another command is creating it, or was killed; berth delete --force removes it)", id, recordFile)
 }
 
 // withoutRecord decides whether a folder whose record can't be read may be removed by force.
@@ -46,13 +46,13 @@ func (c *Container) withoutRecord(why error) error {
 	}
 	pids, err := processesOf(c.ID, place)
 	if err != nil {
-		return fmt.Errorf("%w; and who is left of it can't be told: %w", why, err)
+		return fmt.Errorf("%w; the processes left in it can't be listed: %w", why, err)
 	}
 	if len(pids) > 0 {
-		return fmt.Errorf("%w; its cgroup is in use by %s: end that first, or it would be left without a container", why, processNames(pids))
+		return fmt.Errorf("%w; its cgroup is in use by %s: end that first, otherwise it would be left without a container", why, processNames(pids))
 	}
 	if !errors.Is(why, fs.ErrNotExist) {
-		c.runtime.warn("%v; deleting what is left without it", why)
+		c.runtime.warn("%v; deleting the rest without it", why)
 	}
 	return nil
 }

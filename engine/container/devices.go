@@ -18,10 +18,10 @@ func (m *maker) hostDevices() error {
 		}
 		var st unix.Stat_t
 		if err := unix.Stat(d.Path, &st); err != nil {
-			return fmt.Errorf("config.json: %s: take the device %s from the host, as none can be made in a user namespace: %w", d.At, d.Path, err)
+			return fmt.Errorf("config.json: %s: take the device %s from the host, because it can't be created in a user namespace: %w", d.At, d.Path, err)
 		}
 		if !isDevice(d, &st) {
-			return fmt.Errorf("config.json: %s: take the device %s (%c %d:%d) from the host, as none can be made in a user namespace: it is another one there (%s)",
+			return fmt.Errorf("config.json: %s: take the device %s (%c %d:%d) from the host, because it can't be created in a user namespace: it is another one there (%s)",
 				d.At, d.Path, d.Type, d.Major, d.Minor, fileKind(&st))
 		}
 	}

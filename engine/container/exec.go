@@ -234,7 +234,7 @@ func killedEarly(id string, signal unix.Signal) error {
 	why := "a limit of the cgroup may be too small"
 	if signal == unix.SIGSYS || signal == unix.SIGILL {
 		// The init ends itself by an illegal instruction where it may not even exit.
-		why = "the seccomp profile refuses execve, or what is needed for it; berth seccomp explain tells"
+		why = "the seccomp profile refuses execve, or what is needed for it; berth seccomp explain shows why"
 	}
 	return fmt.Errorf("container %s: the process was killed by %s before it could execute its program (%s)", id, unix.SignalName(signal), why)
 }

@@ -95,7 +95,7 @@ func (c *Container) tryAcquire() (bool, error) {
 		if err == unix.EWOULDBLOCK {
 			return false, nil
 		}
-		return false, fmt.Errorf("container %s: lock its state folder: %w", c.ID, err)
+		return false, fmt.Errorf("container %s: lock its state directory: %w", c.ID, err)
 	}
 	c.locked = true
 	return !c.gone(), nil
@@ -104,7 +104,7 @@ func (c *Container) tryAcquire() (bool, error) {
 // leftover looks at a container that nobody works with, and says what is left of
 // it by a killed command; nil if it is unhurt, or not known to be ours.
 func (c *Container) leftover(ours bool) (*Leftover, error) {
-	folder := "its state folder"
+	folder := "its state directory"
 	err := c.reload()
 	if errors.Is(err, errForeign) {
 		c.runtime.note("%v", err)
@@ -112,7 +112,7 @@ func (c *Container) leftover(ours bool) (*Leftover, error) {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if !ours || len(c.foreign()) > 0 {
-			c.runtime.note("%s in %s is no container's folder", c.ID, c.runtime.Root)
+			c.runtime.note("%s in %s is not a container's directory", c.ID, c.runtime.Root)
 			return nil, nil
 		}
 		return &Leftover{ID: c.ID, Why: "its making, or its deletion, was killed", What: []string{folder},
@@ -133,7 +133,7 @@ func (c *Container) leftover(ours bool) (*Leftover, error) {
 				return nil, err
 			}
 			if busy {
-				c.runtime.warn("container %s: its making was killed, but the cgroup %s that it was to have is in use, and is left", c.ID, c.Cgroup.Path)
+				c.runtime.warn("container %s: its create was killed, but the cgroup %s meant for it is in use, and is left", c.ID, c.Cgroup.Path)
 			} else {
 				what = append([]string{"its cgroup " + c.Cgroup.Path}, what...)
 			}

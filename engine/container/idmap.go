@@ -63,7 +63,7 @@ func (m *maker) sameMappings() error {
 		}
 		have, want := strings.Fields(string(text)), strings.Fields(string(mapText(kind.maps)))
 		if !slices.Equal(have, want) {
-			return fmt.Errorf("config.json: %s: the user namespace %s has other mappings (%s); leave them out, or give the same", kind.at, n.Path, strings.Join(have, " "))
+			return fmt.Errorf("config.json: %s: the user namespace %s has other mappings (%s); omit them, or use the same", kind.at, n.Path, strings.Join(have, " "))
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func writeMap(pid int, file string, maps []specs.LinuxIDMapping) error {
 	if err := os.WriteFile(path, text, 0); err != nil {
 		hint := ""
 		if len(text) >= os.Getpagesize() || len(maps) > 340 {
-			hint = " (the kernel takes 340 mappings, of together less than a page of text)"
+			hint = " (the kernel takes at most 340 mappings, and less than a page of text)"
 		}
 		return fmt.Errorf("map ids of the user namespace: %w%s", err, hint)
 	}

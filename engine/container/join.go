@@ -122,7 +122,7 @@ func (c *Container) theirs(pid int, file string, id uint64) (int, error) {
 			}
 		}
 	}
-	return -1, fmt.Errorf("container %s: process %d has left the %s namespace that the container was made with, and no other is in it (what is added by the runtime never follows a process)", c.ID, pid, file)
+	return -1, fmt.Errorf("container %s: process %d has left the %s namespace that the container was created with, and no other process is in it (exec never follows a process to another namespace)", c.ID, pid, file)
 }
 
 // theirsAt opens a process's namespace if it is the one that is meant, else it
@@ -153,7 +153,7 @@ func (c *Container) stayed() error {
 	}
 	for i, kind := range kinds {
 		if now[i] != c.Namespaces[i] {
-			return fmt.Errorf("container %s: its first process has left the %s namespace that the container was made with", c.ID, kind.file)
+			return fmt.Errorf("container %s: its first process has left the %s namespace that the container was created with", c.ID, kind.file)
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ func (c *Container) deliverListener(s *plan.Seccomp, pid, fd int) error {
 		return fmt.Errorf("the container's init sent %q for a seccomp listener", what)
 	}
 	if s.ListenerPath == "" {
-		return errors.New("config.json: /linux/seccomp/listenerPath: the profile uses SCMP_ACT_NOTIFY, and nobody is named to be notified")
+		return errors.New("config.json: /linux/seccomp/listenerPath: the profile uses SCMP_ACT_NOTIFY, but names no listener to notify")
 	}
 	state := State{Record: c.Record, Status: specs.StateCreating}
 	state.Pid = pid

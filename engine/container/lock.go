@@ -18,7 +18,7 @@ const lockLimit = 10 * time.Second
 // descriptor, so a killed command does not keep it.
 func (c *Container) acquire() error {
 	if err := flock(c.dir, unix.LOCK_EX, lockLimit); err != nil {
-		return fmt.Errorf("container %s: lock its state folder: %w", c.ID, err)
+		return fmt.Errorf("container %s: lock its state directory: %w", c.ID, err)
 	}
 	c.locked = true
 	if c.gone() {

@@ -97,7 +97,7 @@ func moveNetDevice(here, there *netlink.Conn, netns int, d *plan.NetDevice) erro
 			continue
 		}
 		if err := there.AddAddress(moved.Index, a); err != nil {
-			return fmt.Errorf("give it its address again: %w", err)
+			return fmt.Errorf("restore its address: %w", err)
 		}
 	}
 	if err := there.SetUp(moved.Index, true); err != nil {

@@ -106,7 +106,7 @@ func (n *Notifier) bind(c *Container) error {
 		unix.Close(dir)
 	}
 	if err != nil {
-		return fmt.Errorf("put the notify socket into its folder: %w", err)
+		return fmt.Errorf("move the notify socket into its directory: %w", err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (r *Runtime) leaveParents(dirs []string) error {
 		unix.Close(fd)
 	}
 	if err != nil {
-		return fmt.Errorf("note in %s/%s the cgroups that others live in: %w", r.Root, parentsFile, err)
+		return fmt.Errorf("note in %s/%s the cgroups that other processes are in: %w", r.Root, parentsFile, err)
 	}
 	return r.removeParents(root)
 }
@@ -67,7 +67,7 @@ func (r *Runtime) removeParents(root int) error {
 		return nil // somebody was faster
 	}
 	if err != nil {
-		return fmt.Errorf("cgroups that others lived in: %w", err)
+		return fmt.Errorf("cgroups that other processes were in: %w", err)
 	}
 	lines := strings.SplitAfter(string(text), "\n")
 	slices.SortFunc(lines, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") }) // deepest first
@@ -90,7 +90,7 @@ func (r *Runtime) removeParents(root int) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cgroups that others live in: %w", err)
+		return fmt.Errorf("cgroups that other processes are in: %w", err)
 	}
 	return nil
 }

@@ -42,8 +42,8 @@ func (c *Container) Resume() error {
 
 // NoGroup says what a container lacks that was made without a cgroup.
 func (c *Container) NoGroup(forWhat string) error {
-	return fmt.Errorf("container %s has no cgroup of its own, which %s need: it was made with --cgroup-manager disabled, "+
-		"or where its maker may make none (systemd-run --user --scope -p Delegate=yes gives an ordinary user one)", c.ID, forWhat)
+	return fmt.Errorf("container %s has no cgroup of its own, which %s needs: it was created with --cgroup-manager disabled, "+
+		"or by a user who can't create one (systemd-run --user --scope -p Delegate=yes gives an ordinary user one)", c.ID, forWhat)
 }
 
 func (c *Container) WithGroup(do func(*cgroup.Group) error) error {

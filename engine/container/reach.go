@@ -54,7 +54,7 @@ func (m opener) namespace(n *plan.Namespace) (int, error) {
 	kind, err := unix.IoctlRetInt(fd, unix.NS_GET_NSTYPE)
 	if err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("config.json: %s/path: %q is no namespace: %w", n.At, n.Path, err)
+		return -1, fmt.Errorf("config.json: %s/path: %q is not a namespace: %w", n.At, n.Path, err)
 	}
 	if uintptr(kind) != n.Flag {
 		unix.Close(fd)

@@ -25,16 +25,16 @@ func (r *Runtime) openRoot() (int, error) {
 	if err != nil {
 		var st unix.Stat_t
 		if err == unix.ENOTDIR && unix.Lstat(r.Root, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
-			return -1, fmt.Errorf("root folder for state %s: it is a symbolic link; give --root the folder itself", r.Root)
+			return -1, fmt.Errorf("state root %s: it is a symbolic link; pass the directory itself to --root", r.Root)
 		}
 		if err == unix.ENOTDIR && unix.Lstat(r.Root, &st) == nil {
-			return -1, fmt.Errorf("root folder for state %s: not a directory", r.Root)
+			return -1, fmt.Errorf("state root %s: not a directory", r.Root)
 		}
-		return -1, fmt.Errorf("root folder for state: %w", &os.PathError{Op: "open", Path: r.Root, Err: err})
+		return -1, fmt.Errorf("state root: %w", &os.PathError{Op: "open", Path: r.Root, Err: err})
 	}
 	if err := notOthers(fd); err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("root folder for state %s: %w; chown it to yourself and chmod it to 0700, or choose another with --root", r.Root, err)
+		return -1, fmt.Errorf("state root %s: %w; chown it to yourself and chmod it to 0700, or choose another with --root", r.Root, err)
 	}
 	return fd, nil
 }
@@ -60,7 +60,7 @@ func (r *Runtime) lockRoot(how int) (int, error) {
 	}
 	if err := flock(fd, how, lockLimit); err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("lock the root folder for state %s: %w", r.Root, err)
+		return -1, fmt.Errorf("lock the state root %s: %w", r.Root, err)
 	}
 	return fd, nil
 }
@@ -70,7 +70,7 @@ func (r *Runtime) makeRoot() error {
 	root, err := r.openRoot()
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(r.Root, 0o700); err != nil {
-			return fmt.Errorf("make the root folder for state: %w", err)
+			return fmt.Errorf("create the state root: %w", err)
 		}
 		root, err = r.openRoot()
 	}
@@ -135,6 +135,6 @@ func (c *Container) removeFolder() {
 	}
 	_ = unix.Unlinkat(c.dir, recordFile, 0)
 	if err := unix.Rmdir(filepath.Join(c.runtime.Root, c.ID)); err != nil && err != unix.ENOENT {
-		c.runtime.warn("container %s: remove its state folder: %v", c.ID, err)
+		c.runtime.warn("container %s: remove its state directory: %v", c.ID, err)
 	}
 }

@@ -74,7 +74,7 @@ func CheckID(id string) error {
 	case id == "":
 		return &BadID{id, "it is empty"}
 	case id == "." || id == "..":
-		return &BadID{id, "it is the name of a folder"}
+		return &BadID{id, "it is the name of a directory"}
 	case len(id) > 255:
 		return &BadID{id, "it is longer than the 255 bytes of a file name"}
 	}
@@ -137,7 +137,7 @@ func (r *Runtime) tryClaim(id string) (*Container, error) {
 		if err == unix.EEXIST {
 			return nil, fmt.Errorf("%w: %s (in %s; choose another id, or remove that one by berth delete)", ErrExists, id, r.Root)
 		}
-		return nil, fmt.Errorf("make the state folder of container %s: %w", id, &os.PathError{Op: "mkdir", Path: path, Err: err})
+		return nil, fmt.Errorf("create the state directory of container %s: %w", id, &os.PathError{Op: "mkdir", Path: path, Err: err})
 	}
 	c, err := r.open(root, id)
 	if err == nil {
@@ -167,7 +167,7 @@ func (r *Runtime) find(id string) (*Container, error) {
 }
 
 func (r *Runtime) noContainer(id string) error {
-	return fmt.Errorf("%w: %s (there is none in %s; --root looks in another folder)", ErrNotExist, id, r.Root)
+	return fmt.Errorf("%w: %s (not found in %s; --root selects another state directory)", ErrNotExist, id, r.Root)
 }
 
 // open opens a folder of the root. It is no link, and nobody else's.
@@ -182,7 +182,7 @@ func (r *Runtime) open(root int, id string) (*Container, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the state folder of container %s: %w", id, err)
+		return nil, fmt.Errorf("open the state directory of container %s: %w", id, err)
 	}
 	return &Container{Record: Record{ID: id}, runtime: r, dir: dir}, nil
 }

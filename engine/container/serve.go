@@ -44,7 +44,7 @@ func (m *maker) serve(ask program.Request, fd int) error {
 		return m.deliverListener(m.plan.Process.Seccomp, m.child.Pid, fd)
 	case program.AskPlain:
 		l := &m.spawn.Facts.Layers[ask.Value]
-		m.runtime.warn("the kernel refuses an overlay of %s: what is below %s can't be written to, and its sockets and pipes are the host's", l.Lower, l.Path)
+		m.runtime.warn("the kernel refuses an overlay of %s: %s is read-only, and its sockets and FIFOs are the host's", l.Lower, l.Path)
 		return nil
 	case program.AskCopyFrom:
 		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
@@ -60,7 +60,7 @@ func (m *maker) serve(ask program.Request, fd int) error {
 // linkTarget tells the init what to make of a mount target that is a dangling link.
 func (m *maker) linkTarget(number uint64, root int) error {
 	if number >= uint64(len(m.plan.Mounts)) || root < 0 {
-		return fmt.Errorf("the container's init asks for the target of mount %d, which there is not", number)
+		return fmt.Errorf("the container's init asks for the target of mount %d, which does not exist", number)
 	}
 	mount := &m.plan.Mounts[number]
 	missing, err := rootfs.Missing(root, mount.Destination)

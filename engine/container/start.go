@@ -93,7 +93,7 @@ func (c *Container) passGate(hooks *specs.Hooks, env []string) error {
 		case unix.ECONNREFUSED:
 			err = ErrNotRunning // since its state was looked at
 		case unix.ENOENT:
-			hint = " (what its first process waits at is gone: delete the container, and create it again)"
+			hint = " (the socket its first process waits on is gone: delete the container, and create it again)"
 		}
 		return fmt.Errorf("container %s: connect to its start gate: %w%s", c.ID, err, hint)
 	}

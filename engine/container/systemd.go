@@ -81,7 +81,7 @@ func (m *maker) startUnit() error {
 	}
 	m.unit = true
 	if made != c.Path {
-		return blame(c.At, fmt.Errorf("unit %s: systemd has put it at %s, and not at %s as it should be (systemctl show %s tells its Slice and where that comes from)",
+		return blame(c.At, fmt.Errorf("unit %s: systemd has put it at %s, instead of %s (systemctl show %s shows its Slice)",
 			c.Unit.Unit, made, c.Path, c.Unit.Unit))
 	}
 	if !c.Unit.IsSlice() {

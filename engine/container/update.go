@@ -51,7 +51,7 @@ func (c *Container) Update(changes *Changes) error {
 		}
 	}
 	if err := writeFileAt(c.dir, configFile, spec.Format(s, ""), 0o600); err != nil {
-		return fmt.Errorf("container %s: the new limits hold, but are not remembered: %w", c.ID, err)
+		return fmt.Errorf("container %s: the new limits are set, but could not be recorded: %w", c.ID, err)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (c *Container) changeLimits(linux *specs.Linux, changes *specs.LinuxResourc
 		// must not fail for what only a living cgroup can have.
 		var refused ledger.Errors
 		if _, _, err := ledger.Translate(merged, layout, ledger.Options{}); errors.As(err, &refused) {
-			c.runtime.warn("the new limits hold, but are not remembered: %v", refused)
+			c.runtime.warn("the new limits are set, but could not be recorded: %v", refused)
 			return nil
 		}
 		linux.Resources = merged

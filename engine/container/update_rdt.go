@@ -53,7 +53,7 @@ func writeRdt(dir string, linux *specs.Linux, changes *Changes) (undo func() err
 // takenBack undoes an earlier step of an update that failed with err.
 func takenBack(err error, undo func() error) error {
 	if failed := undo(); failed != nil {
-		return fmt.Errorf("%w; what was changed before that could not be taken back: %w", err, failed)
+		return fmt.Errorf("%w; earlier changes could not be undone: %w", err, failed)
 	}
 	return err
 }

@@ -51,7 +51,7 @@ func (m *message) inner(field int, fill func(*message)) {
 	m.requiredString(field, string(in.data))
 }
 
-var errMessage = errors.New("criu's answer is no message of its protocol")
+var errMessage = errors.New("criu's answer is not a message of its protocol")
 
 // field is one that was read: a number, or the bytes of a string or message.
 type field struct {

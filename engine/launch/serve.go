@@ -71,7 +71,7 @@ func (c *Child) Answer() error {
 // Send gives a child that waits for it a message of more than an answer.
 func (c *Child) Send(message []byte) error {
 	if err := unix.Sendto(c.report, message, unix.MSG_NOSIGNAL, nil); err != nil {
-		return fmt.Errorf("tell the container's init: %w", err)
+		return fmt.Errorf("write to the container's init: %w", err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c *Child) receive() (program.Request, int, error) {
 		case err == unix.ECONNRESET, err == nil && n == 0:
 			return program.Request{}, -1, ErrExecuted
 		case err != nil:
-			return program.Request{}, -1, fmt.Errorf("hear from the container's init: %w", err)
+			return program.Request{}, -1, fmt.Errorf("read from the container's init: %w", err)
 		}
 		fds := sys.ReceivedDescriptors(control[:oobn])
 		if len(fds) == 0 && c.stamps.take(buf[:n]) {
@@ -203,7 +203,7 @@ func (c *Child) own(pid int) (int, error) {
 	}
 	if err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("the container's init speaks of process %d, which it has not made: %w", pid, err)
+		return -1, fmt.Errorf("the container's init names process %d, which it has not created: %w", pid, err)
 	}
 	return fd, nil
 }

@@ -149,7 +149,7 @@ func spawnError(err error, s *Spawn) error {
 	case errors.Is(err, unix.ENOSPC):
 		hint = " (a limit of /proc/sys/user/max_*_namespaces is reached)"
 	case errors.Is(err, unix.EACCES) && s.Cgroup >= 0:
-		hint = " (an ordinary user enters cgroups of version 2 only from inside of what was delegated to him, see cgroups(7); systemd-run --user --scope -p Delegate=yes is a way there)"
+		hint = " (an ordinary user can only enter version 2 cgroups from inside a delegated one, see cgroups(7); try systemd-run --user --scope -p Delegate=yes)"
 	case errors.Is(err, unix.EAGAIN):
 		hint = " (the limit of processes is reached: RLIMIT_NPROC or pids.max of the cgroup)"
 	}

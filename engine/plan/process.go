@@ -211,7 +211,7 @@ func memoryPolicy(in *specs.LinuxMemoryPolicy) (*MemoryPolicy, string) {
 	if in.Nodes != "" {
 		nodes, ok := mask(in.Nodes)
 		if !ok {
-			return nil, "nodes: " + strconv.Quote(in.Nodes) + " is no list of numbers such as 0-3,7"
+			return nil, "nodes: " + strconv.Quote(in.Nodes) + " is not a list of numbers such as 0-3,7"
 		}
 		m.Nodes = nodes
 	}

@@ -47,7 +47,7 @@ const payloadInSlice = "payload"
 func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Complaint {
 	if h.Systemd == nil {
 		return []spec.Complaint{{Pointer: "/linux/cgroupsPath", Message: "the systemd driver is asked for, and no systemd is known",
-			Hint: "leave --systemd-cgroup out where systemd does not run"}}
+			Hint: "omit --systemd-cgroup if systemd does not run"}}
 	}
 	s := h.Systemd
 	place, err := unit.Resolve(linux.CgroupsPath, o.ID, s.User && h.Unified)
@@ -125,7 +125,7 @@ func (p *Plan) planSubgroup(place unit.Place) []spec.Complaint {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || part == "." || part == ".." {
-			return []spec.Complaint{{Pointer: spec.Join("/annotations", spec.SubgroupAnnotation), Message: strconv.Quote(name) + " is no name of a cgroup below the unit's",
+			return []spec.Complaint{{Pointer: spec.Join("/annotations", spec.SubgroupAnnotation), Message: strconv.Quote(name) + " is not the name of a cgroup below the unit's",
 				Hint: "names with a slash between them, none of them empty, . or .."}}
 		}
 	}
@@ -153,7 +153,7 @@ func (p *Plan) planMachine() []spec.Complaint {
 		if id, ok := strings.CutPrefix(e, "container_uuid="); ok {
 			raw, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
 			if err != nil || len(raw) != len(m.ID) {
-				return []spec.Complaint{{Pointer: "/process/env/" + strconv.Itoa(i), Message: "container_uuid=" + id + " is no machine id", Hint: "32 hexadecimal digits, with or without dashes"}}
+				return []spec.Complaint{{Pointer: "/process/env/" + strconv.Itoa(i), Message: "container_uuid=" + id + " is not a machine id", Hint: "32 hexadecimal digits, with or without dashes"}}
 			}
 			copy(m.ID[:], raw)
 		}

@@ -115,7 +115,7 @@ func (b *Builder) CString(s string) Addr {
 		return a
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		b.fail(nil, "a string holds a NUL byte, the kernel would see only what is before it")
+		b.fail(nil, "a string contains a NUL byte, and the kernel would only see the part before it")
 		return Addr{}
 	}
 	a := b.add(regionString, len(s)+1)

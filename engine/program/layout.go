@@ -40,7 +40,7 @@ const (
 	opArgs   = 8  // six uint64
 	opOut    = 56 // uint64: address for the result, 0 discards it
 	opJump   = 64 // uint32: index of the op to go on with after an expected errno
-	opErrnos = 68 // six uint16: the expected errnos; 0 is no errno
+	opErrnos = 68 // six uint16: the expected errnos; 0 is not an errno
 	opLen    = 80
 )
 

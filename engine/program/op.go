@@ -88,7 +88,7 @@ func (o *Op) ZeroFails() *Op {
 // can still be found out about a failure is told before the failure is.
 func (o *Op) KeepErrno() *Op {
 	if o.out.off == 0 {
-		o.b.fail(o, "an errno is to be kept, and there is no place for it")
+		o.b.fail(o, "an errno is to be stored, and there is no place for it")
 	}
 	o.flags |= flagKeepErrno
 	return o

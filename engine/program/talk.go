@@ -70,7 +70,7 @@ func (t *Talk) Hear(message []byte, descriptors int) (Request, *Failure, error) 
 	case descriptors != want:
 		return Request{}, nil, fmt.Errorf("the container's init asks for %d with %d descriptors, where %d belong to that", r.Kind, descriptors, want)
 	case r.Kind.namesProcess() && (r.Value == 0 || r.Value > maxPid):
-		return Request{}, nil, fmt.Errorf("the container's init speaks of a process %d, which is no pid", r.Value)
+		return Request{}, nil, fmt.Errorf("the container's init names process %d, which is not a pid", r.Value)
 	}
 	t.place = e.place
 	t.left = slices.Delete(t.left, found, found+1)

@@ -224,7 +224,7 @@ func (c *copier) copyData(in, out *os.File, size int64) error {
 	return out.Truncate(size)
 }
 
-// nextData finds what is no hole from a place on: where it begins and ends, or the
+// nextData finds what is not a hole from a place on: where it begins and ends, or the
 // size twice. File systems that know nothing of holes say that all is data
 // (lseek(2)), or EINVAL; one in user space may say anything.
 func nextData(fd int, at, size int64) (data, end int64, err error) {

@@ -26,9 +26,9 @@ func Open(dir string) (*Root, error) {
 // Close closes the handle.
 func (r *Root) Close() error { return unix.Close(r.fd) }
 
-// ErrNotRegular is returned for what is to be read and is no regular file: opening a
+// ErrNotRegular is returned for what is to be read and is not a regular file: opening a
 // device or a fifo may have effects, or wait for ever.
-var ErrNotRegular = errors.New("it is no regular file")
+var ErrNotRegular = errors.New("it is not a regular file")
 
 // A File is a regular file of strangers that is read no further than it was long when
 // it was opened. Files of procfs and its like have no length, and are as empty as they

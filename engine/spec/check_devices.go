@@ -32,10 +32,10 @@ func (c *checker) devices(list place, devices []specs.LinuxDevice) {
 				"it is decimal here: 438 is 0666")
 		}
 		if d.UID != nil && *d.UID == noID {
-			c.bad(p.at("uid"), "4294967295 is no user: the kernel reads it as -1")
+			c.bad(p.at("uid"), "4294967295 is not a user: the kernel reads it as -1")
 		}
 		if d.GID != nil && *d.GID == noID {
-			c.bad(p.at("gid"), "4294967295 is no group: the kernel reads it as -1")
+			c.bad(p.at("gid"), "4294967295 is not a group: the kernel reads it as -1")
 		}
 		for j := range i {
 			same := sameNode(&devices[j], d)
@@ -99,7 +99,7 @@ func interfaceName(name string) string {
 	case len(name) > 15:
 		return quote(name) + " is longer than 15 bytes, the kernel's limit for an interface's name"
 	case name == "." || name == "..":
-		return quote(name) + " is no name for an interface"
+		return quote(name) + " is not a name for an interface"
 	case strings.ContainsAny(name, "/:%\x00") || strings.IndexFunc(name, unicode.IsSpace) >= 0:
 		return "an interface's name has no slash, colon, percent sign or white space, found " + quote(name)
 	}

@@ -80,10 +80,10 @@ const mostGroups = 65536
 
 func (c *checker) user(p place, user *specs.User) {
 	if user.UID == noID {
-		c.bad(p.at("uid"), "4294967295 is no user: the kernel reads it as -1")
+		c.bad(p.at("uid"), "4294967295 is not a user: the kernel reads it as -1")
 	}
 	if user.GID == noID {
-		c.bad(p.at("gid"), "4294967295 is no group: the kernel reads it as -1")
+		c.bad(p.at("gid"), "4294967295 is not a group: the kernel reads it as -1")
 	}
 	if user.Umask != nil && *user.Umask > 0o777 {
 		c.hint(p.at("umask"), "expected 0 to 511, found "+strconv.FormatUint(uint64(*user.Umask), 10),
@@ -96,7 +96,7 @@ func (c *checker) user(p place, user *specs.User) {
 	}
 	for i, gid := range user.AdditionalGids {
 		if gid == noID {
-			c.bad(groups.nth(i), "4294967295 is no group: the kernel reads it as -1")
+			c.bad(groups.nth(i), "4294967295 is not a group: the kernel reads it as -1")
 		}
 	}
 }

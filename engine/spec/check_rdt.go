@@ -12,9 +12,9 @@ func (c *checker) intelRdt(p place, rdt *specs.LinuxIntelRdt) {
 	switch id := rdt.ClosID; {
 	case id == "" || id == "/": // the container's own class, and the default class
 	case id == "." || id == ".." || strings.ContainsAny(id, "/\n\x00") || len(id) > 255:
-		c.bad(p.at("closID"), `expected a folder's name, or "/" for the default class, found `+quote(id))
+		c.bad(p.at("closID"), `expected a directory name, or "/" for the default class, found `+quote(id))
 	case id == "info" || id == "mon_data" || id == "mon_groups":
-		c.bad(p.at("closID"), quote(id)+" is a folder of resctrl itself")
+		c.bad(p.at("closID"), quote(id)+" is a directory of resctrl itself")
 	}
 	// Several lines are discouraged, but have a meaning (config-linux.md, intelRdt).
 	if s := rdt.L3CacheSchema; c.text(p.at("l3CacheSchema"), s) && s != "" {

@@ -89,7 +89,7 @@ func (c *checker) cpu(p place, cpu *specs.LinuxCPU) {
 	}
 	if v := cpu.Quota; v != nil && *v > 0 {
 		if *v < least {
-			c.hint(p.at("quota"), "expected at least 1000 microseconds, found "+strconv.FormatInt(*v, 10), "-1 is no limit")
+			c.hint(p.at("quota"), "expected at least 1000 microseconds, found "+strconv.FormatInt(*v, 10), "-1 means no limit")
 		} else if cpu.Burst != nil && *cpu.Burst > uint64(*v) {
 			c.bad(p.at("burst"), "must be no larger than the quota: "+strconv.FormatUint(*cpu.Burst, 10)+" > "+strconv.FormatInt(*v, 10))
 		}
@@ -195,7 +195,7 @@ func (c *checker) rdma(all place, limits map[string]specs.LinuxRdma) {
 	for _, device := range sortedKeys(limits) {
 		p, limit := all.at(device), limits[device]
 		if device == "" || strings.ContainsAny(device, "/ \n\x00") {
-			c.bad(p, "is no name of an RDMA device")
+			c.bad(p, "is not the name of an RDMA device")
 		}
 		if limit.HcaHandles == nil && limit.HcaObjects == nil {
 			c.bad(p, "needs hcaHandles or hcaObjects")
@@ -211,9 +211,9 @@ func (c *checker) unified(all place, files map[string]string) {
 		p := all.at(name)
 		switch {
 		case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\n\x00"):
-			c.bad(p, "is no name of a file in the cgroup")
+			c.bad(p, "is not the name of a file in the cgroup")
 		case name == "cgroup.procs" || name == "cgroup.threads" || name == "cgroup.kill":
-			c.bad(p, "is no limit: writing it moves or kills processes")
+			c.bad(p, "is not a limit: writing it moves or kills processes")
 		default:
 			c.text(p, files[name])
 		}

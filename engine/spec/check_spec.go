@@ -102,7 +102,7 @@ func identifiers(s string, pre bool) bool {
 // may leave the bundle by ".." is harmless, since an absolute one may as well.
 func (c *checker) root(p place, root *specs.Root) {
 	if root.Path == "" {
-		c.hint(p.at("path"), "is empty", "name the folder with the root file system, by convention rootfs")
+		c.hint(p.at("path"), "is empty", "name the directory with the root file system, by convention rootfs")
 		return
 	}
 	c.text(p.at("path"), root.Path)

@@ -13,7 +13,7 @@ func (c *checker) sysctls(all place, linux *specs.Linux) {
 		p := all.at(name)
 		path, ok := SysctlPath(name)
 		if !ok {
-			c.bad(p, "is no name of a kernel parameter")
+			c.bad(p, "is not the name of a kernel parameter")
 			continue
 		}
 		needs := SysctlNamespace(path)

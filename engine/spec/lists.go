@@ -4,7 +4,7 @@ import "strings"
 
 // cpuList checks a list of processors or memory nodes, as the kernel's
 // bitmap_parselist reads it: numbers and ranges between commas. An empty list
-// is no list.
+// is not a list.
 func (c *checker) cpuList(p place, list string) {
 	if !validList(list) {
 		c.bad(p, "expected a list like 0-3,7, found "+quote(list))

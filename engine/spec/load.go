@@ -111,7 +111,7 @@ func openHint(bundle string, err error) string {
 	case !errors.Is(err, fs.ErrNotExist):
 		return "in the bundle " + strconv.Quote(bundle)
 	case !isFolder(bundle):
-		return "there is no folder " + strconv.Quote(bundle) + " to be the bundle"
+		return "there is no bundle directory " + strconv.Quote(bundle)
 	}
 	return "the bundle " + strconv.Quote(bundle) + " has none: name another one, or write one by berth spec"
 }

@@ -131,7 +131,7 @@ func TestTheOtherSideGoes(t *testing.T) {
 func TestNonsenseEndsTheConnection(t *testing.T) {
 	path := peer(t, func(in *bufio.Reader, conn net.Conn) {
 		greet(in, conn)
-		_, _ = io.WriteString(conn, "this is no message at all")
+		_, _ = io.WriteString(conn, "this is not a message at all")
 		_, _ = readMessage(in)
 	})
 	_, h := dial(t, path)

@@ -94,7 +94,7 @@ func (d *decoder) value(s Signature, depth int) (any, error) {
 	case 'o':
 		text, err := d.string()
 		if err == nil && !ObjectPath(text).valid() {
-			err = fmt.Errorf("%q is no path of an object", text)
+			err = fmt.Errorf("%q is not a path of an object", text)
 		}
 		return ObjectPath(text), err
 	case 'g':

@@ -141,7 +141,7 @@ func (e *encoder) value(s Signature, v any, depth int) error {
 	case ObjectPath:
 		if s == "o" {
 			if !v.valid() {
-				return fmt.Errorf("%q is no path of an object", string(v))
+				return fmt.Errorf("%q is not a path of an object", string(v))
 			}
 			return e.text(string(v))
 		}

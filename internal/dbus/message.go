@@ -135,7 +135,7 @@ func orderOf(c byte) (binary.ByteOrder, error) {
 	case 'B':
 		return binary.BigEndian, nil
 	}
-	return nil, fmt.Errorf("a message begins with %q, which is no byte order", c)
+	return nil, fmt.Errorf("a message begins with %q, which is not a byte order", c)
 }
 
 func decodeMessage(text []byte, order binary.ByteOrder, fields, padded int) (*message, error) {

@@ -63,7 +63,7 @@ func typeLength(s string, depth int) (int, error) {
 func entryLength(s string, depth int) (int, error) {
 	const key = 2
 	if len(s) <= key || strings.IndexByte(basicTypes, s[key]) < 0 {
-		return 0, fmt.Errorf("signature %q: the key of a dictionary is no basic type", s)
+		return 0, fmt.Errorf("signature %q: the key of a dictionary is not a basic type", s)
 	}
 	n, err := typeLength(s[key+1:], depth+2)
 	if err != nil {

@@ -150,7 +150,7 @@ func (d *Decoder) pointer() []byte {
 }
 
 // Object opens the current value as an object; Next must be called until it
-// returns false. Where the value is no object that is a fault, Object returns
+// returns false. Where the value is not an object that is a fault, Object returns
 // false, and so does the next call of Next.
 func (d *Decoder) Object() bool { return d.open('{', '}', "an object") }
 

@@ -85,13 +85,13 @@ func (g *Group) claim(config *specs.LinuxIntelRdt, hasSchemata bool) error {
 	info, err := os.Stat(g.Dir)
 	switch {
 	case err == nil && !info.IsDir():
-		return &FieldError{"/closID", fmt.Errorf("%s is no class of service", g.Dir)}
+		return &FieldError{"/closID", fmt.Errorf("%s is not a class of service", g.Dir)}
 	case err == nil:
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return &FieldError{"/closID", err}
 	case !hasSchemata:
-		return &FieldError{"/closID", fmt.Errorf("there is no class of service %q, and no schemata are given to make one with", config.ClosID)}
+		return &FieldError{"/closID", fmt.Errorf("there is no class of service %q, and no schemata are given to create one with", config.ClosID)}
 	}
 	// A class that others may use too: it stays when the container goes.
 	if err := os.Mkdir(g.Dir, 0o755); err != nil {
@@ -219,7 +219,7 @@ func (g *Group) compare(schemata []schema) error {
 		name, want := parse(s.line)
 		for domain, value := range want {
 			if got, ok := have[name][domain]; !ok || !sameValue(got, value) {
-				return &FieldError{s.pointer, fmt.Errorf("the class of service %s has %s:%s=%s, the config says %s; it is not changed under the feet of others", g.Dir, name, domain, got, value)}
+				return &FieldError{s.pointer, fmt.Errorf("the class of service %s has %s:%s=%s, the config says %s; a class in use is not changed", g.Dir, name, domain, got, value)}
 			}
 		}
 	}

@@ -63,7 +63,7 @@ func (c Config) For(driver Driver) (*Config, error) {
 	for i, a := range places {
 		for _, b := range places[:i] {
 			if within(a.path, b.path) || within(b.path, a.path) {
-				return nil, &Error{c.Cause(a.key), fmt.Errorf("%s overlaps with %s (%s), and what is used in both would be counted twice", a.path, b.path, c.Cause(b.key))}
+				return nil, &Error{c.Cause(a.key), fmt.Errorf("%s overlaps with %s (%s), so usage in both would be counted twice", a.path, b.path, c.Cause(b.key))}
 			}
 		}
 	}

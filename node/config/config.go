@@ -167,7 +167,7 @@ func (c *Config) apply(k *Key, place string, v *yaml.Node, at func(line int) str
 		if k.Map && v.Text == "" {
 			v = &yaml.Node{Line: v.Line, Mapping: true} // "key:" alone is an empty mapping
 		} else if k.Map {
-			return &Error{cause, fmt.Errorf("%.40q is no mapping: write %s", v.Text, k.Example)}
+			return &Error{cause, fmt.Errorf("%.40q is not a mapping: write %s", v.Text, k.Example)}
 		} else {
 			return &Error{cause, fmt.Errorf("it takes one value and no mapping: write %s", k.Example)}
 		}

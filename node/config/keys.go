@@ -102,7 +102,7 @@ func Keys() []*Key {
 			Help: "directory of the record that undo restores the node from",
 			set: func(c *Config, _ string, v *yaml.Node) error {
 				if !path.IsAbs(v.Text) {
-					return fmt.Errorf("%q is no absolute path", v.Text)
+					return fmt.Errorf("%q is not an absolute path", v.Text)
 				}
 				c.StateDir = path.Clean(v.Text)
 				return nil
@@ -217,7 +217,7 @@ func duration(field func(*Config) *time.Duration, least time.Duration) func(*Con
 	return func(c *Config, _ string, v *yaml.Node) error {
 		d, err := time.ParseDuration(v.Text)
 		if err != nil {
-			return fmt.Errorf("%.40q is no time: write it as 30s or 1m30s", v.Text)
+			return fmt.Errorf("%.40q is not a time: write it as 30s or 1m30s", v.Text)
 		}
 		if d < least || d > 24*time.Hour {
 			return fmt.Errorf("%s is not between %s and 24h", v.Text, least)
@@ -234,7 +234,7 @@ func share(field func(*Config) *quantity.Quantity) func(*Config, string, *yaml.N
 			return err
 		}
 		if !q.IsPercent() {
-			return fmt.Errorf("%s is no share: write it as 60%%", v.Text)
+			return fmt.Errorf("%s is not a share: write it as 60%%", v.Text)
 		}
 		*field(c) = q
 		return nil
@@ -259,7 +259,7 @@ func cgroupPath(field func(*Config) *string) func(*Config, string, *yaml.Node) e
 		case strings.Contains(p, `\x`):
 			return fmt.Errorf("%q is escaped for systemd already, and would be encoded twice: write the plain path", p)
 		case !path.IsAbs(p):
-			return fmt.Errorf("%q is no absolute path", p)
+			return fmt.Errorf("%q is not an absolute path", p)
 		case path.Clean(p) != p:
 			return fmt.Errorf("%q is not in its shortest form, which is %s", p, path.Clean(p))
 		}
@@ -302,7 +302,7 @@ func signal(text string) (resource.Name, error) {
 	case "pid.available":
 		return resource.PIDs, nil
 	}
-	return "", fmt.Errorf("there is no signal %.40q that keeps a resource free: they are memory.available, nodefs.available and pid.available", text)
+	return "", fmt.Errorf("there is no eviction signal %.40q; signals are memory.available, nodefs.available and pid.available", text)
 }
 
 func oomScore(c *Config, cause string, v *yaml.Node) error {
@@ -323,10 +323,10 @@ func listen(c *Config, _ string, v *yaml.Node) error {
 	switch at, port, ok := strings.Cut(v.Text, ":"); {
 	case v.Text == "off":
 	case !ok:
-		return fmt.Errorf("%.60q is no address: write host:port, unix:PATH or off", v.Text)
+		return fmt.Errorf("%.60q is not an address: write host:port, unix:PATH or off", v.Text)
 	case at == "unix":
 		if !path.IsAbs(port) {
-			return fmt.Errorf("%q is no absolute path", port)
+			return fmt.Errorf("%q is not an absolute path", port)
 		}
 	}
 	c.Listen = v.Text

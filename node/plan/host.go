@@ -38,7 +38,7 @@ func (p *Plan) parameters() {
 		}
 		p.add(Step{Kind: SetParameter, Target: name, Value: value, Now: now, Cause: p.Config.Cause("kernel-parameters"), CheckOnly: mode == config.Check})
 		if mode == config.Check && now != value {
-			p.warn("%s is %s where %s is right for a node of containers: sysctl -w %s=%s, or kernel-parameters: set", name, now, value, name, value)
+			p.warn("%s is %s, but %s is right for a container node: sysctl -w %s=%s, or kernel-parameters: set", name, now, value, name, value)
 		}
 	}
 }
@@ -98,11 +98,11 @@ func (p *Plan) look() {
 	}
 	// Whoever walks over all cgroups pays for depth, and pods have three levels of their own below.
 	if depth := strings.Count(p.Config.CgroupRoot, "/"); depth > 2 {
-		p.warn("%s: %s is %d levels below the root, and the workloads still deeper: not more than 2 are recommended", p.Config.Cause("cgroup-root"), p.Config.CgroupRoot, depth)
+		p.warn("%s: %s is %d levels below the root, and the workloads are deeper still: at most 2 are recommended", p.Config.Cause("cgroup-root"), p.Config.CgroupRoot, depth)
 	}
 	for _, d := range p.Facts.Daemons {
 		if p.Driver == config.Systemd && d.Name != "kubelet" && p.Part(d.Cgroup) != System && p.Part(d.Cgroup) != Kube {
-			p.warn("%s (pid %d) is in %s, so that no reservation has its use: set Slice=system.slice in its unit, or Slice=kubernetes.slice", d.Name, d.PID, d.Cgroup)
+			p.warn("%s (pid %d) is in %s, so no reservation covers its usage: set Slice=system.slice in its unit, or Slice=kubernetes.slice", d.Name, d.PID, d.Cgroup)
 		}
 	}
 	for _, s := range p.Facts.Strays {
@@ -111,7 +111,7 @@ func (p *Plan) look() {
 	for _, s := range p.Steps {
 		limit, err := strconv.ParseInt(s.Value, 10, 64)
 		if used := p.Facts.Groups[s.Group].Memory; s.Memory && !s.Done() && err == nil && used > limit {
-			p.warn("%s: %s uses %s of memory now, and is to be limited to %s: the difference is reclaimed first, and the limit given up where that fails",
+			p.warn("%s: %s uses %s of memory now, and the limit is to be %s: the difference is reclaimed first, and the limit is given up if that fails",
 				s.Cause, s.Target, resource.Memory.Human(used), resource.Memory.Human(limit))
 		}
 	}
@@ -126,7 +126,7 @@ func (p *Plan) kubelet(k *Daemon) {
 		if unit == "" {
 			unit = k.Cgroup
 		}
-		p.warn("%s is in %s, inside of the system container %s, so that its use is counted as system-reserved: set Slice=kubernetes.slice in its unit", who, unit, at.Path)
+		p.warn("%s is in %s, inside the system container %s, so its usage counts as system-reserved: set Slice=kubernetes.slice in its unit", who, unit, at.Path)
 	}
 	if p.Config.PodsEnforce != config.Nothing && p.Config.CgroupsPerQoS {
 		p.warn("%s manages %s by itself: let one of the two enforce there (--enforce-node-allocatable of the kubelet, or pods-enforce)", who, p.Config.Workloads())

@@ -111,7 +111,7 @@ func property(p ledger.Property) ledger.Property {
 
 func (p *Plan) protect(res *specs.LinuxResources, amount int64) {
 	if !version2(p.Facts.Layout, "memory") {
-		p.warn("%s: cgroup v1 has nothing that keeps memory from being reclaimed; it is limited only", p.Config.Cause("reserved-protect"))
+		p.warn("%s: cgroup v1 can't protect memory from reclaim; it is only limited", p.Config.Cause("reserved-protect"))
 		return
 	}
 	res.Unified = map[string]string{"memory.min": strconv.FormatInt(amount, 10)}

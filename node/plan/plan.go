@@ -52,7 +52,7 @@ type Place struct {
 }
 
 // ErrWrongDriver says why there is no cgroupfs driver under systemd.
-var ErrWrongDriver = errors.New("systemd is the init system here and owns the tree: cgroups made behind its back are not kept, and processes must not be moved out of their units; use the systemd driver")
+var ErrWrongDriver = errors.New("systemd is the init system here and owns the tree: it doesn't keep cgroups created behind its back, and processes must not be moved out of their units; use the systemd driver")
 
 // DriverFor decides who makes cgroups.
 func DriverFor(c *config.Config, init config.Driver) (config.Driver, error) {
@@ -138,7 +138,7 @@ func (p *Plan) place(at Place) {
 	g, exists := p.Facts.Groups[at.Path]
 	if at.Role == System && p.Driver == config.Systemd {
 		if !exists {
-			p.problem(at.Cause, "there is no cgroup %s: the system container is systemd's, and not made by us; name one that exists (systemctl list-units --type=slice), or start it: systemctl start %s", at.Path, at.Slice)
+			p.problem(at.Cause, "there is no cgroup %s: the system container is systemd's, and berth-node does not create it; name one that exists (systemctl list-units --type=slice), or start it: systemctl start %s", at.Path, at.Slice)
 			return
 		}
 		if lacks := slices.DeleteFunc(slices.Clone(g.Missing), func(c string) bool { return c != "cpu" && c != "memory" }); len(lacks) > 0 {

@@ -57,7 +57,7 @@ func tiles(b *strings.Builder, n *Node) {
 	if open > 0 {
 		class = "open"
 	}
-	tile(class, fmt.Sprint(open), fmt.Sprintf("%s to be made, %d in force", counted(open, "setting", "settings"), n.Applied))
+	tile(class, fmt.Sprint(open), fmt.Sprintf("%s to be applied, %d in effect", counted(open, "setting", "settings"), n.Applied))
 	class, odd := "well", len(n.Plan.Warnings)+len(n.Plan.Problems)
 	if odd > 0 {
 		class = "open"

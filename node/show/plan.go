@@ -146,7 +146,7 @@ func (s Style) steps(p *plan.Plan) string {
 				held++
 			}
 		}
-		return fmt.Sprintf("none: all of the %d settings hold\n", held)
+		return fmt.Sprintf("none: all %d settings are in effect\n", held)
 	}
 	var rows [][]string
 	for _, c := range changes {
@@ -197,7 +197,7 @@ func (s Style) remarks(p *plan.Plan) string {
 		}
 	}
 	if len(p.Problems) > 0 {
-		b.WriteString("\n" + s.paint(red, "Problems, to be mended before it can be applied") + "\n")
+		b.WriteString("\n" + s.paint(red, "Problems that prevent it from being applied") + "\n")
 		for _, err := range p.Problems {
 			b.WriteString("  " + s.pick("✗", "x") + " " + err.Error() + "\n")
 		}

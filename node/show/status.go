@@ -67,7 +67,7 @@ func (n *Node) Shares() []Share {
 func (s Style) Status(n *Node) string {
 	var b strings.Builder
 	b.WriteString(s.head(n.Plan))
-	fmt.Fprintf(&b, "%d settings of berth-node are in force, %d are still to be made\n", n.Applied, len(n.Plan.Changes()))
+	fmt.Fprintf(&b, "%d settings of berth-node are in effect, %d still to be applied\n", n.Applied, len(n.Plan.Changes()))
 	b.WriteString("\n" + s.parts(n))
 	b.WriteString("\n" + s.bars(n))
 	b.WriteString("\n" + s.levels(n))

@@ -68,7 +68,7 @@ func (d *Daemon) check(ctx context.Context, n *news) {
 	d.mu.Unlock()
 	switch {
 	case len(drifted) > 0 && fight && n != nil:
-		d.failed("mend", fmt.Errorf("%d changes within %s: somebody keeps changing back what is mended; the next try is at the next recheck-interval (%s)",
+		d.failed("mend", fmt.Errorf("%d changes within %s: another program keeps changing it back; the next attempt is at the next recheck-interval (%s)",
 			fightDrifts, fightWithin, d.conf.Recheck))
 		return
 	case len(drifted) > 0 || d.stale(p):

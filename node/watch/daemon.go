@@ -188,7 +188,7 @@ func (d *Daemon) listen(ctx context.Context, p *plan.Plan) {
 	}
 	units, err := d.Machine.Units.Changes(hearing, names...)
 	if err != nil {
-		d.journal.write(Event{Name: "watch", Priority: warning, Message: err.Error() + "; what systemd changes is found in the kernel's files"})
+		d.journal.write(Event{Name: "watch", Priority: warning, Message: err.Error() + "; systemd's changes are detected through the kernel's files"})
 		return
 	}
 	d.units = units
@@ -315,7 +315,7 @@ func (d *Daemon) reload(ctx context.Context) {
 	}
 	d.mu.Unlock()
 	if err != nil {
-		d.journal.write(Event{Name: "reload", Priority: failure, Message: "the configuration was not taken, the former one stays: " + err.Error()})
+		d.journal.write(Event{Name: "reload", Priority: failure, Message: "the configuration was rejected, the previous one stays in effect: " + err.Error()})
 	} else {
 		d.journal.write(Event{Name: "reload", Priority: notice, Message: "the configuration was read again"})
 	}
@@ -332,7 +332,7 @@ func (d *Daemon) status() string {
 		}
 	}
 	held -= len(d.state.unmended)
-	return fmt.Sprintf("%d settings hold, %d do not; %d drifts mended", held, len(d.state.unmended), d.state.mended)
+	return fmt.Sprintf("%d settings in effect, %d not; %d drifts reverted", held, len(d.state.unmended), d.state.mended)
 }
 
 // removeSocket removes what a server has left that was killed: a socket that nobody listens
@@ -346,7 +346,7 @@ func removeSocket(path string) error {
 		return err
 	}
 	if info.Mode().Type() != os.ModeSocket {
-		return fmt.Errorf("%s is there already, and is no socket; choose another path", path)
+		return fmt.Errorf("%s is there already, and is not a socket; choose another path", path)
 	}
 	conn, err := net.Dial("unix", path)
 	if err == nil {

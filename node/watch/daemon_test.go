@@ -218,7 +218,7 @@ func TestReload(t *testing.T) {
 	r := start(t, wanted)
 	r.awaitReady()
 	r.configure("system-reservd: {}")
-	r.awaitSaid("the configuration was not taken, the former one stays: node.yaml:1: there is no key system-reservd: is it system-reserved?")
+	r.awaitSaid("the configuration was rejected, the previous one stays in effect: node.yaml:1: there is no key system-reservd: is it system-reserved?")
 	r.await("complains", func() bool { status, _ := r.get("/healthz"); return status == http.StatusServiceUnavailable })
 	r.await("tells of it", func() bool { return strings.Contains(r.told.String(), "RELOADING=1\nMONOTONIC_USEC=") })
 	r.configure(strings.Replace(wanted, "1Gi", "2Gi", 1))

@@ -71,7 +71,7 @@ func (x *exposition) plan(p *plan.Plan) {
 	for _, r := range p.Resources {
 		x.sample("berth_node_capacity", base(r.Name, r.Capacity), "resource", string(r.Name))
 	}
-	x.family("berth_node_reserved", "gauge", "What is taken off the capacity, by what for.")
+	x.family("berth_node_reserved", "gauge", "Amounts subtracted from the capacity, by purpose.")
 	for _, r := range p.Resources {
 		for _, part := range []struct {
 			name   string
@@ -89,7 +89,7 @@ func (x *exposition) plan(p *plan.Plan) {
 		value := map[string]float64{"true": 1, "cpu": 0.5}[string(at.Enforce)]
 		x.sample("berth_node_enforced", value, "part", string(at.Role))
 	}
-	x.family("berth_node_warnings", "gauge", "What status warns of.")
+	x.family("berth_node_warnings", "gauge", "Warnings, as in status.")
 	x.sample("berth_node_warnings", float64(len(p.Warnings)))
 }
 
@@ -110,7 +110,7 @@ func (x *exposition) use(r *usage.Report) {
 	for _, n := range names {
 		x.sample("berth_node_cpu_seconds_total", float64(parts[n].CPU)/1e9, "part", n)
 	}
-	x.family("berth_node_memory_working_set_bytes", "gauge", "Memory of a part, without files that the kernel gives up first.")
+	x.family("berth_node_memory_working_set_bytes", "gauge", "Memory of a part, without easily reclaimed file cache.")
 	for _, n := range names {
 		x.sample("berth_node_memory_working_set_bytes", float64(parts[n].Memory), "part", n)
 	}
@@ -143,10 +143,10 @@ func (x *exposition) settings(p *plan.Plan, s *state) {
 			held++
 		}
 	}
-	x.family("berth_node_settings", "gauge", "Settings of the plan, by whether they hold.")
+	x.family("berth_node_settings", "gauge", "Settings of the plan, by whether they are in effect.")
 	x.sample("berth_node_settings", float64(held-len(s.unmended)), "state", "held")
 	x.sample("berth_node_settings", float64(len(s.unmended)), "state", "unmended")
-	x.family("berth_node_drifts_total", "counter", "Settings that somebody changed.")
+	x.family("berth_node_drifts_total", "counter", "Settings changed by other programs.")
 	var keys [][2]string
 	for k := range s.drifts {
 		keys = append(keys, k)
@@ -155,15 +155,15 @@ func (x *exposition) settings(p *plan.Plan, s *state) {
 	for _, k := range keys {
 		x.sample("berth_node_drifts_total", float64(s.drifts[k]), "target", k[0], "setting", k[1])
 	}
-	x.family("berth_node_mended_total", "counter", "Drifts that were mended.")
+	x.family("berth_node_mended_total", "counter", "Drifts that were reverted.")
 	x.sample("berth_node_mended_total", float64(s.mended))
-	x.family("berth_node_failures_total", "counter", "Looks and mends that failed.")
+	x.family("berth_node_failures_total", "counter", "Checks and fixes that failed.")
 	x.sample("berth_node_failures_total", float64(s.failures))
 	x.family("berth_node_reloads_total", "counter", "Reloads of the configuration.")
 	x.sample("berth_node_reloads_total", float64(s.reloads))
-	x.family("berth_node_reload_ok", "gauge", "Whether the last reload was taken.")
+	x.family("berth_node_reload_ok", "gauge", "Whether the last reload was accepted.")
 	x.sample("berth_node_reload_ok", flag(s.reloadFailed == ""))
-	x.family("berth_node_last_check_timestamp_seconds", "gauge", "When everything was looked at last.")
+	x.family("berth_node_last_check_timestamp_seconds", "gauge", "Time of the last full check.")
 	x.sample("berth_node_last_check_timestamp_seconds", float64(s.checked.UnixMilli())/1000)
 }
 

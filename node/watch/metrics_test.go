@@ -168,7 +168,7 @@ func TestShippedQueries(t *testing.T) {
 		}
 		for _, name := range found {
 			if !there[name] {
-				t.Errorf("%s asks for %s, which there is not", file, name)
+				t.Errorf("%s asks for %s, which does not exist", file, name)
 			}
 		}
 	}

@@ -44,10 +44,10 @@ func socketPath(dir string, a *Args, group string) (string, error) {
 	sum := sha256.Sum256([]byte(filepath.Join(a.Address, a.Namespace, group)))
 	path := filepath.Join(dir, hex.EncodeToString(sum[:]))
 	if len(path) > longestSocketPath {
-		return "", fmt.Errorf("socket path %s has %d bytes, and may have %d: use a shorter folder", path, len(path), longestSocketPath)
+		return "", fmt.Errorf("socket path %s has %d bytes, and the limit is %d: use a shorter directory", path, len(path), longestSocketPath)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the folder of the shim's socket: %w", err)
+		return "", fmt.Errorf("create the directory of the shim's socket: %w", err)
 	}
 	return path, nil
 }
@@ -55,7 +55,7 @@ func socketPath(dir string, a *Args, group string) (string, error) {
 func listen(path string) (*os.File, error) {
 	unlock, err := lockFolder(path)
 	if err != nil {
-		return nil, fmt.Errorf("folder of the shim's socket: %w", err)
+		return nil, fmt.Errorf("directory of the shim's socket: %w", err)
 	}
 	defer unlock()
 	return ttrpc.Listen(path)

@@ -81,7 +81,7 @@ func (p *Publisher) Close(limit time.Duration) {
 	select {
 	case <-p.empty:
 	case <-time.After(limit):
-		p.log("events were not taken by containerd, and are lost")
+		p.log("events were not accepted by containerd, and are lost")
 	}
 }
 

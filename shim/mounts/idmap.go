@@ -73,7 +73,7 @@ func mapMount(root, target string, o *options, r *reaper.Reaper) error {
 	}
 	defer unix.Close(tree)
 	if err := unix.Unmount(plain, unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("take away the mount without id maps: %w", err)
+		return fmt.Errorf("remove the mount without id maps: %w", err)
 	}
 	below, release, err := resolve(root, target)
 	if err != nil {

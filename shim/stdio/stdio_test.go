@@ -283,7 +283,7 @@ func TestLoggingProgram(t *testing.T) {
 		"ends before":        {"binary-v2://" + program, "exit 1", false},
 		"is not there":       {"binary:///nonexistent/berth-logger", "", false},
 		"is not executable":  {"binary:///etc/passwd", "", false},
-		"is no logger's URI": {"binary://relative", "", false},
+		"is not a logger's URI": {"binary://relative", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			script(tc.ready)

@@ -84,7 +84,7 @@ func unescape(s string, query bool) (string, error) {
 			}
 			hi, lo := hex(s[i+1]), hex(s[i+2])
 			if hi < 0 || lo < 0 {
-				return "", fmt.Errorf("%q is no escape", s[i:i+3])
+				return "", fmt.Errorf("%q is not an escape", s[i:i+3])
 			}
 			b.WriteByte(byte(hi<<4 | lo))
 			i += 2

@@ -28,7 +28,7 @@ func (s *Service) kill(ctx context.Context, r *wire.KillRequest) (wire.Message, 
 	}
 	const lastSignal = 64
 	if r.Signal > lastSignal {
-		return nil, Failf(ttrpc.InvalidArgument, "%d is no signal: they go up to %d", r.Signal, lastSignal)
+		return nil, Failf(ttrpc.InvalidArgument, "%d is not a signal: they go up to %d", r.Signal, lastSignal)
 	}
 	signal := syscall.Signal(r.Signal)
 	if p.execID != "" && !r.All {

@@ -84,7 +84,7 @@ func TestRootFolderOfOthers(t *testing.T) {
 	}
 }
 
-// A link among the containers' folders is no container.
+// A link among the containers' folders is not a container.
 func TestStateFolderIsALink(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang").RunDetached()

@@ -13,7 +13,7 @@ import (
 // The runtime looks up users in /etc/passwd and /etc/group of the image, which can be anything there: what would be read without end, waits
 // for ever when it is opened, or is a device whose opening may do something.
 func TestUsersFileIsATrap(t *testing.T) {
-	const notRegular = "it is no regular file"
+	const notRegular = "it is not a regular file"
 	traps := map[string]struct {
 		set  func(t *testing.T, path string)
 		want string

@@ -54,7 +54,7 @@ func TestConsoleSocketMessage(t *testing.T) {
 		t.Error("no name came with the terminal's descriptor")
 	}
 	if n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN); err != nil {
-		t.Errorf("what came is no master of a terminal: %d, %v", n, err)
+		t.Errorf("what came is not a master of a terminal: %d, %v", n, err)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestTerminalFromInside(t *testing.T) {
 	}
 	v := harness.ParseView(t, string(data))
 	if v.TTY == nil {
-		t.Fatal("standard input is no terminal")
+		t.Fatal("standard input is not a terminal")
 	}
 	if v.TTY.Rows != 41 || v.TTY.Cols != 137 {
 		t.Errorf("size %dx%d", v.TTY.Rows, v.TTY.Cols)

@@ -76,7 +76,7 @@ func TestVariableTwice(t *testing.T) {
 	}
 }
 
-// A name with a slash is no name for PATH: it is relative to the working folder.
+// A name with a slash is not a name for PATH: it is relative to the working folder.
 func TestRelativeProgram(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("./tool")

@@ -348,7 +348,7 @@ func TestKubeletPlacement(t *testing.T) {
 	m.run("systemctl", "stop", "kubelet-test.service")
 	m.kubelet("--unit=kubelet-test.service", "--slice=user-1000.slice")
 	if out := m.node("plan"); strings.Contains(out, "from a terminal") {
-		t.Errorf("a service is no session:\n%s", out)
+		t.Errorf("a service is not a session:\n%s", out)
 	}
 	m.run("systemctl", "stop", "kubelet-test.service")
 	m.kubeletOfSession("session-77.scope")
@@ -383,7 +383,7 @@ func TestScoreOfARestartedDaemon(t *testing.T) {
 func TestErrorsSayWhatToDo(t *testing.T) {
 	m := mine(t)
 	for text, want := range map[string]string{
-		"system-container: /nosuch":      m.conf + ":1: system-container: there is no cgroup /nosuch.slice: the system container is systemd's, and not made by us; name one that exists",
+		"system-container: /nosuch":      m.conf + ":1: system-container: there is no cgroup /nosuch.slice: the system container is systemd's, and berth-node does not create it; name one that exists",
 		"resource-container: /kubelet":   m.conf + ":1: resource-container: not under systemd, which has started the kubelet and placed it in the cgroup of its unit already; set Slice=",
 		"cgroup-driver: cgroupfs":        m.conf + ":1: cgroup-driver: systemd is the init system here and owns the tree",
 		"system-reserved: {memory: 9Ti}": m.conf + ":1: system-reserved.memory: more memory is reserved",

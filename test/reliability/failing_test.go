@@ -138,7 +138,7 @@ var looks = []tolerated{
 	madeAgain,
 	{"0:close_range", "", "the descriptors are marked one by one"},
 	{"0:statfs .*", "", "a hierarchy that can't be looked at counts as not there"},
-	{"0:ioctl", "", "what can't be asked for its size is no terminal"},
+	{"0:ioctl", "", "what can't be asked for its size is not a terminal"},
 	{"0:fstat .*", "", "the size of a file is a guess for the buffer; whose a stream is, only for giving it to the user"},
 	{"0:fcntl .*", "EINTR ENOMEM ENOSPC ENOSYS EPERM", "the os package asks whether a file is non-blocking"},
 	{"0:getrlimit", "", "the limit is taken for low, and descriptors are closed one by one"},

@@ -118,7 +118,7 @@ func (n node) badNumber(err error, t string) error {
 	if errors.Is(err, strconv.ErrRange) {
 		return fail(n.at, n.text+" is out of range for type "+strconv.Quote(t))
 	}
-	return fail(n.at, strconv.Quote(n.text)+" is no number")
+	return fail(n.at, strconv.Quote(n.text)+" is not a number")
 }
 
 func numberRange(kind byte) (most uint64, signed bool) {
@@ -144,13 +144,13 @@ func (n node) str(kind byte, v *Value) error {
 	switch kind {
 	case 'o':
 		if !isObjectPath(n.text) {
-			return fail(n.at, strconv.Quote(n.text)+" is no object path")
+			return fail(n.at, strconv.Quote(n.text)+" is not an object path")
 		}
 	case 'g':
 		for rest := n.text; rest != ""; {
 			_, size, ok := parseType(rest, 0)
 			if !ok || len(n.text) > 255 {
-				return fail(n.at, strconv.Quote(n.text)+" is no signature")
+				return fail(n.at, strconv.Quote(n.text)+" is not a signature")
 			}
 			rest = rest[size:]
 		}

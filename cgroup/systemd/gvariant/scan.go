@@ -120,7 +120,7 @@ func (s *scanner) quoted(at, open int, bytes bool) (token, error) {
 			i += n
 		}
 	}
-	return token{}, fail(at, "the string has no end")
+	return token{}, fail(at, "the string is not terminated")
 }
 
 // escape reads what a backslash begins. Strings have the escapes of C and
@@ -178,7 +178,7 @@ func (s *scanner) unicodeEscape(at int, c byte) (int, []byte, error) {
 		return 0, nil, fail(at, "the escape wants "+strconv.Itoa(digits)+" hexadecimal digits")
 	}
 	if n == 0 || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
-		return 0, nil, fail(at, "the escape is no character that a string can have")
+		return 0, nil, fail(at, "the escape is not a character that a string can have")
 	}
 	return 2 + digits, utf8.AppendRune(nil, rune(n)), nil
 }

@@ -86,7 +86,7 @@ func Territory(ctx context.Context, m *systemd.Manager, h *cgroup.Host, place un
 // its own cannot come of it.
 func (t *Tree) Payload(name string) (*cgroup.Group, error) {
 	if name == "" || path.Base(name) != name {
-		return nil, fmt.Errorf("payload %q: it is no name of a cgroup", name)
+		return nil, fmt.Errorf("payload %q: it is not the name of a cgroup", name)
 	}
 	return t.host.Create(path.Join(t.Path, "payload-"+name))
 }

@@ -65,7 +65,7 @@ func annotation(name, text string) (Property, error) {
 	for i := range len(name) {
 		c := name[i]
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {
-			return Property{}, errors.New(strconv.Quote(name) + " is no name of a property")
+			return Property{}, errors.New(strconv.Quote(name) + " is not the name of a property")
 		}
 	}
 	switch name {

@@ -39,7 +39,7 @@ func TestAnnotations(t *testing.T) {
 
 func TestAnnotationErrors(t *testing.T) {
 	for _, c := range []struct{ name, value, says string }{
-		{"X", "'unfinished", "column 1: the string has no end"},
+		{"X", "'unfinished", "column 1: the string is not terminated"},
 		{"X", "yes", `column 1: unknown word "yes"`},
 		{"", "5", "missing"},
 		{"a/b", "5", "no name of a property"},

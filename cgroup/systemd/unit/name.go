@@ -96,7 +96,7 @@ func Unescape(name string) (string, error) {
 			}
 			high, low := hexDigit(name[i+2]), hexDigit(name[i+3])
 			if high < 0 || low < 0 {
-				return "", fmt.Errorf("unit name %q: column %d: %q is no hexadecimal number", name, i+1, name[i+2:i+4])
+				return "", fmt.Errorf("unit name %q: column %d: %q is not a hexadecimal number", name, i+1, name[i+2:i+4])
 			}
 			b = append(b, byte(high<<4|low))
 			i += 3

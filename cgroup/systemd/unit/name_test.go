@@ -156,7 +156,7 @@ func FuzzEscape(f *testing.F) {
 			t.Fatalf("%q is %q, which is %q (%v)", s, e, back, err)
 		}
 		if len(e) <= maxName && e != "" && checkName(e) != nil {
-			t.Fatalf("%q is %q, which is no name: %v", s, e, checkName(e))
+			t.Fatalf("%q is %q, which is not a name: %v", s, e, checkName(e))
 		}
 	})
 }

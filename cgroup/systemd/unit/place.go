@@ -34,7 +34,7 @@ func resolve(cgroupsPath, id string, rootlessV2 bool) (Place, error) {
 		if strings.HasPrefix(cgroupsPath, "/") {
 			hint = "; a path is for the cgroupfs driver"
 		}
-		return Place{}, fmt.Errorf("the systemd driver wants slice:prefix:name%s", hint)
+		return Place{}, fmt.Errorf("the systemd driver needs slice:prefix:name%s", hint)
 	}
 	slice, prefix, name := parts[0], parts[1], parts[2]
 	switch {

@@ -91,13 +91,13 @@ func parseStat(text []byte) (*Process, time.Duration, error) {
 	for _, at := range []int{parent, terminal, user, system, start} {
 		n, err := strconv.ParseUint(string(fields[at]), 10, 63)
 		if err != nil {
-			return nil, 0, fmt.Errorf("field %d: %q is no number", at+3, fields[at])
+			return nil, 0, fmt.Errorf("field %d: %q is not a number", at+3, fields[at])
 		}
 		numbers[at] = n
 	}
 	pid, err := strconv.Atoi(string(bytes.TrimSpace(number)))
 	if err != nil {
-		return nil, 0, fmt.Errorf("field 1: %q is no pid", number)
+		return nil, 0, fmt.Errorf("field 1: %q is not a pid", number)
 	}
 	p := &Process{PID: pid, Parent: int(numbers[parent]), State: fields[state][0], Terminal: numbers[terminal],
 		CPU: span(numbers[user]) + span(numbers[system]), Name: string(name)}
@@ -123,7 +123,7 @@ func parseUID(text []byte) (uint32, error) {
 		}
 		id, err := strconv.ParseUint(string(ids[1]), 10, 32)
 		if err != nil {
-			return 0, fmt.Errorf("%q is no id", ids[1])
+			return 0, fmt.Errorf("%q is not an id", ids[1])
 		}
 		return uint32(id), nil
 	}

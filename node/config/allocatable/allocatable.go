@@ -125,7 +125,7 @@ func (r *Row) amount(a config.Amount) (int64, error) {
 		return n, err
 	}
 	if !a.IsPercent() {
-		return 0, fmt.Errorf("%s is no multiple of the page's size", a)
+		return 0, fmt.Errorf("%s is not a multiple of the page's size", a)
 	}
 	return (n/size + 1) * size, nil
 }

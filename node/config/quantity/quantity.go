@@ -22,7 +22,7 @@ const maxDigits = 64
 // Parse reads an amount. Amounts are not negative.
 func Parse(text string) (Quantity, error) {
 	fail := func(why string) (Quantity, error) {
-		return Quantity{}, fmt.Errorf("%q is no quantity: %s", text, why)
+		return Quantity{}, fmt.Errorf("%q is not a quantity: %s", text, why)
 	}
 	if text == "" {
 		return fail("it is empty")

@@ -54,7 +54,7 @@ func Parse(text string) (Name, error) {
 	if size := n.PageSize(); size > 0 {
 		return HugePages(size), nil // hugepages-2048Ki is hugepages-2Mi
 	}
-	return "", fmt.Errorf("there is no resource %.40q: they are cpu, memory, pids, ephemeral-storage and hugepages-SIZE, as in hugepages-2Mi", text)
+	return "", fmt.Errorf("there is no resource %.40q; resources are cpu, memory, pids, ephemeral-storage and hugepages-SIZE, as in hugepages-2Mi", text)
 }
 
 // PerUnit is how many of a resource's amounts make one: 1000 for cpu.

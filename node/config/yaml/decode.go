@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	anchors       = "anchors and aliases are not taken"
+	anchors       = "anchors and aliases are not supported"
 	manyDocuments = "a second document; one file is one configuration"
 )
 
@@ -25,7 +25,7 @@ func decode(text string) (document *yaml.Node, read int, err error) {
 		// YAML 1.1 ended lines by these, YAML 1.2 by the first only, and editors see none of them.
 		return nil, all, errors.New("a control character that some readers take for the end of a line")
 	case strings.HasPrefix(text, "%") || strings.Contains(text, "\n%"):
-		return nil, all, errors.New("YAML directives are not taken")
+		return nil, all, errors.New("YAML directives are not supported")
 	}
 	lines := &lineReader{text, 1}
 	d := yaml.NewDecoder(lines)
@@ -90,7 +90,7 @@ func explain(err error) string {
 		{"did not find expected ',' or '}'", "the closing brace or a comma is missing"},
 		{"did not find expected ',' or ']'", "a list; no key takes one"},
 		{"did not find expected node content", "a key or the closing brace is missing"},
-		{"did not find expected key", "this is indented as none of the lines above it is, or stands behind the end of the value"},
+		{"did not find expected key", "this indentation matches no line above, or the line follows the end of the value"},
 		{"did not find expected '-' indicator", "a list; no key takes one"},
 		{"found unexpected end of stream", "the closing quote is missing"},
 		{"found character that cannot start any token", "a tab, or one of @ ` % |: no value begins with it, and lines are indented by spaces only"},

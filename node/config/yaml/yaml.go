@@ -121,7 +121,7 @@ func (s source) key(n *yaml.Node, depth int) (*Node, error) {
 	case key.Text == "":
 		return nil, &Error{key.Line, "a key is missing before the colon"}
 	case key.Text == "<<" && n.Style == 0:
-		return nil, &Error{key.Line, "merge keys are not taken"}
+		return nil, &Error{key.Line, "merge keys are not supported"}
 	}
 	// In braces one may stand alone, and after "?" the colon is in a line below.
 	if rest, _ := scalar(n, s.at(n)); !strings.HasPrefix(strings.TrimLeft(rest, " \t"), ":") {
@@ -131,7 +131,7 @@ func (s source) key(n *yaml.Node, depth int) (*Node, error) {
 }
 
 func noValue(n *Node) error {
-	return &Error{n.Line, fmt.Sprintf("%.40q is no key with its value: a colon with a space behind it is missing", n.Text)}
+	return &Error{n.Line, fmt.Sprintf("%.40q is not a key with its value: a colon with a space behind it is missing", n.Text)}
 }
 
 // scalar finds one in the line it begins on, and gives the rest of that. It refuses what readers take
@@ -141,7 +141,7 @@ func scalar(n *yaml.Node, here string) (rest string, err error) {
 	whole := false
 	switch n.Style {
 	case yaml.LiteralStyle, yaml.FoldedStyle:
-		return "", &Error{n.Line, "block scalars are not taken"}
+		return "", &Error{n.Line, "block scalars are not supported"}
 	case yaml.DoubleQuotedStyle:
 		rest, whole = afterQuote(here)
 	case yaml.SingleQuotedStyle:

@@ -155,7 +155,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if !n.Mapping {
-			t.Errorf("%q is no mapping", s)
+			t.Errorf("%q is not a mapping", s)
 		}
 	})
 }

@@ -97,7 +97,7 @@ func takeLock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "lock")
 	for {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the folder of the record: %w", err)
+			return nil, fmt.Errorf("create the directory of the record: %w", err)
 		}
 		lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if errors.Is(err, os.ErrNotExist) {
@@ -155,7 +155,7 @@ func Read(dir, boot string) (*Record, error) {
 		err = json.Unmarshal(text, r)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the record %s: %w (it says how the node was before; without it undo knows nothing: mend it, or remove it to start anew)", r.file(), err)
+		return nil, fmt.Errorf("read the record %s: %w (it has the node's original settings, and undo needs it: repair it, or remove it to start over)", r.file(), err)
 	}
 	if r.Boot != boot {
 		r.Changes = slices.DeleteFunc(r.Changes, func(c Change) bool { return !c.Persistent })

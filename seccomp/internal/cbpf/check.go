@@ -23,7 +23,7 @@ func Check(program []Instruction) error {
 		switch ins.Code {
 		case LoadWord:
 			if ins.K%4 != 0 || ins.K >= DataSize {
-				return &FaultError{i, fmt.Sprintf("loads from offset %d, which is no word of struct seccomp_data", ins.K)}
+				return &FaultError{i, fmt.Sprintf("loads from offset %d, which is not a word of struct seccomp_data", ins.K)}
 			}
 		case And, Return, ReturnA:
 		case Jump:

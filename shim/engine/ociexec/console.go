@@ -23,7 +23,7 @@ type consoleSocket struct {
 func newConsoleSocket() (*consoleSocket, error) {
 	dir, err := os.MkdirTemp("", "berth-pty-")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the console socket: %w", err)
+		return nil, fmt.Errorf("create a directory for the console socket: %w", err)
 	}
 	s := &consoleSocket{dir: dir, path: filepath.Join(dir, "s"), fd: -1}
 	s.fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)

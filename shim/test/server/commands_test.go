@@ -52,7 +52,7 @@ func TestStartInTheOldWay(t *testing.T) {
 	out, err := n.call(dir, options, n.args("c", dir, "start")...)
 	n.must(err)
 	if !strings.HasPrefix(string(out), "unix://"+n.dir+"/s/") {
-		t.Fatalf("%q is no address", out)
+		t.Fatalf("%q is not an address", out)
 	}
 	b := &box{shim: n.connect(string(out)), id: "c", dir: dir}
 	n.must(b.create())

@@ -105,7 +105,7 @@ func (m *mutation) try(dir string) (problem string, err error) {
 		return "", err
 	}
 	if out, err := exec.Command("go", "vet", "-overlay="+overlay, "./"+filepath.Dir(m.file)).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("the mutation is no program: %s", out)
+		return "", fmt.Errorf("the mutation is not a program: %s", out)
 	}
 	out, err := m.run(overlay)
 	if err == nil || !strings.Contains(out, "--- FAIL: "+m.name()+" ") {

@@ -223,7 +223,7 @@ func TestAHandlerCanRefuse(t *testing.T) {
 func TestWhatGoesWrong(t *testing.T) {
 	for mode, want := range map[string]string{
 		"dies":    "criu ended in the middle of dump (it said: out of luck)",
-		"babbles": "talk to criu about dump: criu's answer is no message of its protocol: message ends in the middle of a field",
+		"babbles": "talk to criu about dump: criu's answer is not a message of its protocol: message ends in the middle of a field",
 		"refuses": "criu could not dump: no such process: no such task (criu/x.c:1)",
 	} {
 		s := open(t, mode, &criu.Start{})

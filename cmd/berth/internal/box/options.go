@@ -114,7 +114,7 @@ func deviceOf(name string) (major, minor int64, err error) {
 		major, err1 := strconv.ParseInt(a, 10, 32)
 		minor, err2 := strconv.ParseInt(b, 10, 32)
 		if err1 != nil || err2 != nil || major < 0 || minor < 0 {
-			return 0, 0, fmt.Errorf("%q is no device number such as 8:0", name)
+			return 0, 0, fmt.Errorf("%q is not a device number such as 8:0", name)
 		}
 		return major, minor, nil
 	}

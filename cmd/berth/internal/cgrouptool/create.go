@@ -43,7 +43,7 @@ func (t *Tools) Create(target Target, access Access) (made []string, err error) 
 		}
 		made = append(made, dir)
 		if err := mark(dir); err != nil {
-			t.Warn(fmt.Sprintf("%s cannot be marked as made here (%v): later commands need --force", dir, err))
+			t.Warn(fmt.Sprintf("%s cannot be marked as created by berth (%v): later commands need --force", dir, err))
 		}
 	}
 	if len(made) == 0 {

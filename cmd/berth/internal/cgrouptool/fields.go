@@ -58,7 +58,7 @@ func (t *Tools) inSpecUnits(g *cgroup.Group, field, file, text string, v2 bool) 
 	number := func(text string) (int64, error) {
 		n, err := parseLimit(text)
 		if err != nil {
-			return 0, fmt.Errorf("%s holds %q, which is no number", file, text)
+			return 0, fmt.Errorf("%s holds %q, which is not a number", file, text)
 		}
 		return n, nil
 	}

@@ -41,7 +41,7 @@ func ParseControllers(list string) ([]string, error) {
 	names := strings.Split(list, ",")
 	for _, name := range names {
 		if name == "" || strings.ContainsAny(name, "* \t\n") {
-			return nil, fmt.Errorf("%q is no list of controllers, as in cpu,memory", list)
+			return nil, fmt.Errorf("%q is not a list of controllers, as in cpu,memory", list)
 		}
 	}
 	return names, nil

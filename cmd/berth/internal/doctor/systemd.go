@@ -43,7 +43,7 @@ func runtimeDir(m *Machine) Finding {
 	default:
 		return f
 	}
-	f.State, f.Without = Gap, "containers are kept in the folder for temporary files, and systemd can't be reached"
+	f.State, f.Without = Gap, "container state goes to the temporary directory, and systemd can't be reached"
 	f.Fix = []Fix{m.sudo("loginctl enable-linger " + m.user()), {Run: "export XDG_RUNTIME_DIR=/run/user/" + strconv.Itoa(m.UID)}}
 	return f
 }

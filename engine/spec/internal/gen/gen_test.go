@@ -34,12 +34,12 @@ func TestLenientFieldsExist(t *testing.T) {
 	}
 	for name := range lenient {
 		if !exist[name] {
-			t.Errorf("%s is no field, or one that may be absent anyway", name)
+			t.Errorf("%s is not a field, or one that may be absent anyway", name)
 		}
 	}
 	for name := range conditional {
 		if !exist[name] {
-			t.Errorf("%s is no field, or one that may be absent anyway", name)
+			t.Errorf("%s is not a field, or one that may be absent anyway", name)
 		}
 	}
 }

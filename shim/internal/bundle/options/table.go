@@ -137,5 +137,5 @@ func escape(s string) (r rune, size int, err error) {
 			}
 		}
 	}
-	return 0, 0, fmt.Errorf(`\%c is no escape of a string`, s[0])
+	return 0, 0, fmt.Errorf(`\%c is not an escape of a string`, s[0])
 }
