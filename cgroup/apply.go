@@ -51,7 +51,7 @@ func (g *Group) apply(writes []ledger.Write, past *past) ([]Difference, error) {
 		}
 		if err == unix.EOPNOTSUPP && len(queue) > 1 && sameWeight(w, queue[1]) {
 			queue = queue[1:]
-			queue[0].Optional = false // now that nobody else has it
+			queue[0].Optional = false // now that no one else has it
 			continue
 		}
 		if err != nil {

@@ -180,7 +180,7 @@ func removeEmpty(dir string) error {
 
 // fillCpuset gives an empty version 1 cpuset the processors and memory nodes of
 // its parent, which is filled before. Groups that are already there and empty
-// are filled too, whoever made them: while they are empty nothing can run in
+// are filled too, no matter what created them: while they are empty nothing can run in
 // them, so their owner has decided nothing yet.
 func fillCpuset(n *node) error {
 	buf := make([]byte, 1024)

@@ -24,7 +24,7 @@ func (g *Group) Purge() error { return g.destroy(true) }
 
 // RemoveMade removes directories that Made has listed, parents as far as they are
 // empty, and reports whether no group is left there. It needs no look at the host; where
-// it fails, because somebody is in a group or it is mounted elsewhere for this process,
+// it fails, because a group is in use or it is mounted elsewhere for this process,
 // the group is to be opened and destroyed. Others live in the parents that are left.
 func RemoveMade(made []string) (left []string, ok bool) {
 	for i, dir := range made {

@@ -19,7 +19,7 @@ var (
 	ErrBusy = errors.New("cgroup is still in use")
 	// ErrTimeout: the kernel did not finish within Host.Timeout.
 	ErrTimeout = errors.New("timed out")
-	// ErrNotOwner: the group belongs to somebody else; errors.As gives a *NotOwnerError.
+	// ErrNotOwner: the group has another owner; errors.As gives a *NotOwnerError.
 	ErrNotOwner = errors.New("cgroup has another owner")
 )
 

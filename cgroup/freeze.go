@@ -63,7 +63,7 @@ func (g *Group) Thaw() error {
 }
 
 // ThawTree is Thaw for what is below the group as well, as far as version 1's freezer
-// holds it: whoever is in a group that is frozen by it can't even be killed, and who may
+// holds it: a process in a group frozen by it can't even be killed, and a process that may
 // write to a group can freeze one below it.
 func (g *Group) ThawTree() error {
 	for i := range g.nodes {
@@ -232,7 +232,7 @@ func (g *Group) freezeV2(n *node, value string, until time.Time) error {
 	return e
 }
 
-// freezeV1 freezes on version 1. FREEZING becomes FROZEN when somebody reads
+// freezeV1 freezes on version 1. FREEZING becomes FROZEN when a process reads
 // the file and all tasks stand; there is nothing to wait on. Writing again
 // catches tasks that were in between when the first write came.
 func (g *Group) freezeV1(n *node, until time.Time) error {

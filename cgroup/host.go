@@ -19,7 +19,7 @@ type Host struct {
 	Shares ledger.SharesFormula
 
 	hierarchies []Hierarchy
-	root        string // "" for the machine, a folder for a copied or made-up tree
+	root        string // "" for the machine, a directory for a copied or made-up tree
 	hugeOnce    sync.Once
 	huge        []string // sizes of huge pages
 }
@@ -144,7 +144,7 @@ func (h *Host) adopt(mounts []mountinfo.Entry) {
 			continue
 		}
 		// What the table lists may lie under another mount (a tmpfs over
-		// /sys/fs/cgroup): a mkdir there would make an ordinary folder.
+		// /sys/fs/cgroup): a mkdir there would make an ordinary directory.
 		if h.root == "" && !isCgroupMount(c.dir, c.Version) {
 			continue
 		}

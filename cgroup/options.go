@@ -23,13 +23,13 @@ type options struct {
 // somebody else. It is for people who name that group and mean it.
 func Force() Option { return func(o *options) { o.force = true } }
 
-// Adopt lets the group be written to although it belongs to somebody else, and
+// Adopt lets the group be written to although it has another owner, and
 // its processes be signalled, as Force does. What it was not made of by the
 // caller is never removed.
 func Adopt() Option { return func(o *options) { o.force, o.adopt = true, true } }
 
 // Intent lets Create say which directories it is about to make, before it makes
-// the first: whoever puts them on record knows after a crash what there was
+// the first: a caller that records them knows after a crash what there was
 // before. An error ends Create.
 func Intent(record func(directories []string) error) Option {
 	return func(o *options) { o.intent = record }
@@ -46,7 +46,7 @@ func Made(directories []string) Option {
 }
 
 // KeepParents makes Destroy leave the parent directories that Create had to
-// make: a place where groups come and go is not made anew for each.
+// make: a place where groups come and go is not recreated for each.
 func KeepParents() Option { return func(o *options) { o.keepParents = true } }
 
 // Only limits the group to the hierarchies of these controllers; "unified"

@@ -15,7 +15,7 @@ type Ownership int
 
 // Who may write to a group.
 const (
-	Foreign   Ownership = iota // made by somebody else, not handed over
+	Foreign   Ownership = iota // created by another program, not delegated
 	Ours                       // on the caller's record, or made through this value
 	Delegated                  // below a group that systemd or an administrator handed over
 	Systemd                    // part of a unit that is not delegated
@@ -28,7 +28,7 @@ type Owner struct {
 	Unit string // of Systemd, and of Delegated where a unit was
 }
 
-// NotOwnerError refuses a write into somebody else's group. It counts as a
+// NotOwnerError refuses a write into a group with another owner. It counts as a
 // permission error for errors.Is.
 type NotOwnerError struct {
 	Op    string
@@ -116,7 +116,7 @@ func (h *Host) placeOwner(n *node, top, path string) Owner {
 // isOwnUnit reports whether a unit is the scope or service in which an ordinary
 // user's own manager runs this very process. That manager marks no
 // delegations (only the system's does), and the kernel shows no difference
-// between a unit with Delegate=yes and one without. Whoever uses a unit
+// between a unit with Delegate=yes and one without. A program that uses a unit
 // without it can lose controllers to his manager, in his own unit only.
 func (h *Host) isOwnUnit(n *node, unitPath string) bool {
 	if h.privileged() || strings.HasSuffix(unitPath, ".slice") || !h.isMine(n, unitPath) {

@@ -60,7 +60,7 @@ func (g *Group) byPreference() []*node {
 	return list
 }
 
-// own lists the nodes that are not the root of their hierarchy. Whoever signals
+// own lists the nodes that are not the root of their hierarchy. A caller that signals
 // a group never means all processes of the host.
 func (g *Group) own(op string) ([]*node, error) {
 	list := slices.DeleteFunc(g.byPreference(), func(n *node) bool { return n.path == "/" })

@@ -26,7 +26,7 @@ func (g *Group) Set(resources *specs.LinuxResources) (Report, error) {
 	return g.set(resources, nil)
 }
 
-// Through is somebody else who sets limits and has to know of them: systemd, for
+// Through is another program that sets limits and has to know of them: systemd, for
 // the cgroup of a unit.
 type Through struct {
 	// Layout is the host's as he sees it, with his version.

@@ -15,7 +15,7 @@ func walk(top int, visit func(dir int) error) error {
 // below that, and leave with the directory that it is in, and its name there. Groups
 // that are removed meanwhile are passed over.
 //
-// Whoever is in a group that he may write to decides how deep it is, so there is one
+// A process that may write to its group decides how deep it is, so there is one
 // descriptor at a time, and no path: the way back is by "..", which is always where it
 // came from, since the kernel moves no cgroup to another parent.
 func walkTree(top int, visit func(dir int) error, leave func(parent int, name string) error) error {

@@ -109,7 +109,7 @@ func (w *Watcher) drop(s *source) {
 
 func (w *Watcher) closeFD(s *source) {
 	if s.fd >= 0 {
-		// Closing takes it out of epoll too, since nobody else has it.
+		// Closing takes it out of epoll too, since no one else has it.
 		delete(w.byFD, int32(s.fd))
 		unix.Close(s.fd)
 		s.fd = -1
@@ -153,7 +153,7 @@ func (w *Watcher) check(s *source, events []Event) []Event {
 		return events // forgotten while this was on its way
 	}
 	if s.trigger == byRemoval {
-		// The name may have been made anew since, by another.
+		// The name may have been recreated since, by another.
 		return w.gone(entry, events)
 	}
 	changes, err := s.read()

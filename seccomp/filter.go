@@ -144,7 +144,7 @@ func (f *Filter) Bytes() []byte {
 }
 
 // Decide is what becomes of a call of the native architecture with these arguments, the rest zero: the action, and the errno or
-// the message for the tracer. It is false where there is no such call. Whoever loads a filter can so find out beforehand
+// the message for the tracer. It is false where there is no such call. So the loader of a filter can find out beforehand
 // whether calls that are still to be made would be let through, or wait for an agent.
 func (f *Filter) Decide(syscall string, args ...uint64) (action specs.LinuxSeccompAction, data uint16, ok bool) {
 	a := archByName(f.Archs[0])

@@ -7,7 +7,7 @@ import (
 )
 
 // badArch is the answer to a call of an architecture that the filter is not for. libseccomp kills the thread here; a
-// process that lives on without one of its threads is of no use to anybody, and seccomp(2) advises against it.
+// process that lives on without one of its threads is of no use, and seccomp(2) advises against it.
 const badArch = retKillProcess
 
 // enosys is the result for a call that is newer than the profile. It is what a kernel without the call would say, and what a
@@ -16,7 +16,7 @@ const badArch = retKillProcess
 //
 // A call is newer than the profile if its number is greater than each number that the profile names for the architecture:
 // since Linux 5.1 all new calls are appended to the list, with the same number everywhere. The rule holds where the default
-// action denies. It doesn't where the default lets calls through, or asks somebody (TRACE, NOTIFY) who can know better.
+// action denies. It doesn't where the default lets calls through, or asks another process (TRACE, NOTIFY).
 func (p *policy) enosys() (uint32, bool) {
 	value := uint32(retErrno | 38)
 	switch p.archs[0].family {

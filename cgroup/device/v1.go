@@ -51,7 +51,7 @@ func (p Policy) V1() ([]Line, error) {
 }
 
 // UpdateV1 gives the lines for a cgroup that is in use, whose devices.list is
-// present. Where it can, it adds what is new and then takes away what is gone,
+// present. Where it can, it adds what is new and then removes what is gone,
 // so that there is no moment at which the container cannot use a device that it
 // has before and after. Where it cannot, the lines are those of V1.
 func (p Policy) UpdateV1(present string) ([]Line, error) {

@@ -126,7 +126,7 @@ func (t *translation) throttles(name, key string, devices []specs.LinuxThrottleD
 			t.set(field, at, device+" "+decimal(d.Rate), "", nil)
 			continue
 		}
-		// v1 takes away the limit at a rate of 0, where v2's io.max refuses
+		// v1 removes the limit at a rate of 0, where v2's io.max refuses
 		// it with ERANGE. Keys that a line does not have stay as they are.
 		rate, property, note := decimal(d.Rate), d.Rate, ""
 		if d.Rate == 0 {

@@ -34,7 +34,7 @@ func (t *translation) unified(files map[string]string) {
 }
 
 // unifiedController finds the controller of a key, and refuses keys that could
-// leave the cgroup's folder or would meddle with the life of the cgroup.
+// leave the cgroup's directory or would meddle with the life of the cgroup.
 func (t *translation) unifiedController(name, at string) (string, bool) {
 	controller, rest, dotted := strings.Cut(name, ".")
 	switch {

@@ -12,7 +12,7 @@ import (
 // Set changes properties of a running unit, until the next start of the machine.
 //
 // systemd does not only write what changed: on cgroup v1 it writes a unit's
-// device list anew, denying everything first, when any of its device properties
+// device list again, denying everything first, when any of its device properties
 // is in the call. Leave those out where the devices stay as they are.
 func (m *Manager) Set(ctx context.Context, name string, properties []Property) error {
 	return m.set(ctx, name, true, properties)

@@ -140,7 +140,7 @@ func dialSocket(ctx context.Context, s socket) (*connection, error) {
 }
 
 // greet makes us known to a bus, and asks for signals: systemd sends its own to a
-// bus only while somebody wants them.
+// bus only while there are listeners.
 func (c *connection) greet(ctx context.Context) error {
 	name, err := c.Call(ctx, busCall("Hello", ""))
 	if err == nil {

@@ -155,7 +155,7 @@ func (m *Manager) startedAnyway(ctx context.Context, name string, properties []P
 	return path, err == nil
 }
 
-// undo takes away what a failed or overdue start has left, so that the name is
+// undo removes what a failed or overdue start has left, so that the name is
 // free for the next. It has no error of its own: the start's is the one to tell.
 func (m *Manager) undo(ctx context.Context, c *connection, name string, why error) {
 	var job *JobError

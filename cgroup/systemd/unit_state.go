@@ -102,7 +102,7 @@ func (m *Manager) Reload(ctx context.Context) error {
 	return fail("reload", "", err)
 }
 
-// listener is somebody who is told of changes.
+// listener is notified of changes.
 type listener struct {
 	units   map[dbus.ObjectPath]string
 	rules   []string // by which the bus sends the signals
@@ -168,7 +168,7 @@ func (c *connection) deafen(l *listener) {
 	}
 }
 
-// tellListeners passes a signal on. It never waits: whoever is behind looks at
+// tellListeners passes a signal on. It never waits: a listener that is behind looks at
 // everything anyway when he comes to it.
 func (c *connection) tellListeners(signal *dbus.Signal) {
 	iface, member := signal.Interface, signal.Member

@@ -1,3 +1,3 @@
-// Berth-node shares out a node between its system, Kubernetes and the workloads.
+// Berth-node divides a node between system daemons, Kubernetes and workloads.
 // See berth-node --help.
 package main

@@ -78,7 +78,7 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 		return nil, err
 	}
 	if o.into != "" {
-		// Before the box is there, which may be given the folder that it lies in: at its
+		// Before the box is there, which may be given the directory that it lies in: at its
 		// end a link could be there by that name.
 		file, err := os.OpenFile(o.into, os.O_WRONLY|os.O_CREATE, 0o644)
 		if err != nil {

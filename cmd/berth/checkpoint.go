@@ -73,7 +73,7 @@ func (p *program) checkpointCommand() *cli.Command {
 	return c
 }
 
-// sizeOf is what the files of a folder take together.
+// sizeOf is what the files of a directory take together.
 func sizeOf(folder string) (size uint64) {
 	entries, _ := os.ReadDir(folder) // it is there once criu has begun
 	for _, e := range entries {
@@ -97,7 +97,7 @@ func pageServer(text string) (*criu.PageServer, error) {
 	return &criu.PageServer{Address: strings.Trim(text[:colon], "[]"), Port: int(port)}, nil
 }
 
-// criuPaths resolves paths by the current folder.
+// criuPaths resolves paths by the current directory.
 func (p *program) criuPaths(o *container.CriuOptions) error {
 	o.Criu = p.criu
 	for _, path := range []*string{&o.Images, &o.Work} {

@@ -59,7 +59,7 @@ func (p *program) createCommand() *cli.Command {
 	return c
 }
 
-// options resolves paths by the current folder and takes over the descriptors.
+// options resolves paths by the current directory and takes over the descriptors.
 func (o *makeOptions) options() (*container.CreateOptions, error) {
 	bundle, err := filepath.Abs(o.bundle)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-runtime/berth/engine/view"
 )
 
-// tellPlan logs what the host lacks and each step of the Plan: whoever looks for a fault has
+// tellPlan logs what the host lacks and each step of the Plan: when looking for a fault one has
 // config.json already, and wants to know what became of it.
 func (p *program) tellPlan(of *plan.Plan, lacks []string) {
 	if len(lacks) > 0 {

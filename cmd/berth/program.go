@@ -121,7 +121,7 @@ func (p *program) runtime() (*container.Runtime, error) {
 		return nil, err
 	}
 	if p.root == "" {
-		// Not the current folder, whatever is in it.
+		// Not the current directory, whatever is in it.
 		return nil, errors.New("--root: it is empty (leave it out for " + defaultRoot() + ")")
 	}
 	root, err := filepath.Abs(p.root)

@@ -24,7 +24,7 @@ func needsAdmin(p *plan.Process) bool {
 	return p.Seccomp != nil && !p.NoNewPrivileges && p.Landlock == nil && p.Permitted&(1<<caps.SysAdmin) == 0
 }
 
-// reachable reports whether somebody in the container's pid namespace may have what it
+// reachable reports whether a process in the container's pid namespace may have what it
 // takes to trace our init.
 func reachable(container *plan.Plan) bool {
 	const sysPtrace = 19

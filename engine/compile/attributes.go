@@ -20,7 +20,7 @@ func (c *compiler) setAttributes(tree program.Cell, set, clear, flags uint64) *p
 }
 
 // whileDetached and onceAttached place what changes the attributes of a new mount.
-// It is best done before anybody can see the mount; without mount_setattr the
+// It is best done before any process can see the mount; without mount_setattr the
 // kernel changes attached mounts only.
 func (c *compiler) whileDetached(change func()) {
 	if !c.f.NoMountSetattr {

@@ -142,7 +142,7 @@ func (c *compiler) finish() (*program.Program, error) {
 func (c *compiler) begin(preserve int) {
 	c.ownScore()
 	c.Because("", "set up the process")
-	// Whoever may look into the container's pid namespace must not attach to us
+	// A process that can see the container's pid namespace must not attach to us
 	// while we still hold the runtime's descriptors (CVE-2016-9962).
 	// The ids of a user namespace can only be mapped before, as the files for it
 	// belong to root in a process like that.
@@ -163,7 +163,7 @@ func (c *compiler) begin(preserve int) {
 		}
 	})
 	if c.f.OpenFiles != 0 {
-		// The limit of open files is for the program, not for the set-up.
+		// The limit of open files is for the program, not for the setup.
 		limit := c.Words(program.Imm(c.f.OpenFiles), program.Imm(c.f.OpenFiles))
 		c.openFiles = c.Zeroed(16)
 		c.Call(unix.SYS_PRLIMIT64, program.Int(0), program.Int(unix.RLIMIT_NOFILE), limit.Arg(), c.openFiles.Arg())
@@ -290,7 +290,7 @@ func (c *compiler) close(fd program.Cell) {
 	}
 }
 
-// tidyFor reports whether the set-up would open many descriptors, or more than it may,
+// tidyFor reports whether the setup would open many descriptors, or more than it may,
 // unless it closes each: a mount takes up to four.
 func tidyFor(p *plan.Plan, f *Facts) bool {
 	const others, many = 64, 1024

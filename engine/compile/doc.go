@@ -1,8 +1,8 @@
 // Package compile turns a Plan into Programs: the lists of system calls that are
 // made inside the container.
 //
-// Container compiles the first process of a container, from its first own
-// breath (the runtime has cloned it into new namespaces) to the user's execve.
+// Container compiles the first process of a container, from its first instruction
+// (the runtime has cloned it into new namespaces) to the user's execve.
 // Exec compiles a process that is added to a running container. Hook compiles a
 // hook that runs in the container's namespaces.
 //

@@ -42,7 +42,7 @@ func (c *compiler) endBySignals() {
 	}
 }
 
-// gate is where a created container waits for its start. Whoever connects to
+// gate is where a created container waits for its start. A process that connects to
 // the gate and sends a byte starts it, and is told over the same connection if
 // the rest fails; the connection closing by the execve says that it did not.
 func (c *compiler) gate() {

@@ -46,7 +46,7 @@ type Facts struct {
 	CgroupDirs []CgroupDir
 	// ChownStdio says which of the descriptors 0 to 2 are to belong to the user.
 	ChownStdio [3]bool
-	// RootUID and RootGID are whom the Program becomes to make files: the root of
+	// RootUID and RootGID are the ids the Program takes on to create files: the root of
 	// the user namespace, or another id that is mapped.
 	RootUID, RootGID uint32
 	// DropGroups lets go of the caller's supplementary groups before a namespace is

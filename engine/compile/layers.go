@@ -20,7 +20,7 @@ const (
 	Fixed
 	// Fresh is an empty directory in memory: the root only.
 	Fresh
-	// Folder, Link and Plug are made in what is below: a directory, a symbolic
+	// Directory, Link and Plug are made in what is below: a directory, a symbolic
 	// link, and an empty file to mount the host's on.
 	Folder
 	Link

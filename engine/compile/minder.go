@@ -29,7 +29,7 @@ func (c *compiler) minder() {
 		// Ignored, children are reaped without being waited for (wait(2), NOTES).
 		ignore := c.Words(program.Int(1), program.Int(0), program.Int(0), program.Int(0))
 		c.Call(unix.SYS_RT_SIGACTION, program.Int(int64(unix.SIGCHLD)), ignore.Arg(), program.Int(0), program.Int(8))
-		// Whoever reads what the program writes waits for the end of it.
+		// The reader of the program's output waits for its end.
 		c.Call(unix.SYS_DUP3, program.Int(int64(c.f.Life)), program.Int(0), program.Int(0))
 		c.Call(unix.SYS_CLOSE_RANGE, program.Int(1), program.Imm(^uint64(0)>>32), program.Int(0))
 		const version3 = 0x20080522 // capget(2)

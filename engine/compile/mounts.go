@@ -36,7 +36,7 @@ func (c *compiler) openRoot() {
 	c.Call(unix.SYS_MOVE_MOUNT, c.root.Value(), c.empty.Arg(), cwd, rootfs.Arg(),
 		program.Imm(unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_SYMLINKS))
 	if !c.rootShared() && !c.p.Root.Slave {
-		// Or what the host mounts below the folder from now on would be mounted in the
+		// Or what the host mounts below the directory from now on would be mounted in the
 		// container too. The mounts that are there already stay slaves.
 		c.changeAttributes(c.root, MountChange{Propagation: unix.MS_PRIVATE})
 	}
@@ -279,7 +279,7 @@ func (c *compiler) bindAttributes(tree program.Cell, m *plan.Mount) {
 	c.aside(locked, done, func() { c.setAttributes(tree, m.Set, m.Clear, 0) })
 }
 
-// cgroupAttributes gives a mount of cgroups its attributes. It takes away none that the
+// cgroupAttributes gives a mount of cgroups its attributes. It removes none that the
 // host has but the access time, a field that has to be cleared to be set. It is private,
 // as a mount of its own would be, and not tied to the host's that it is a copy of.
 func (c *compiler) cgroupAttributes(tree program.Cell, m *plan.Mount, recursive bool) {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinCgroups waits for the cgroup that somebody else makes, and writes the
+// joinCgroups waits for the cgroup that another process creates, and writes the
 // process into its v1 cgroups. It comes before any namespace: afterwards the paths
 // mean something else and the rights are gone.
 func (c *compiler) joinCgroups() {
@@ -87,7 +87,7 @@ func (c *compiler) namespaces() {
 const forkFlags = unix.CLONE_PARENT | uint64(unix.SIGCHLD)
 
 // fork goes on in a child that is the runtime's too (CLONE_PARENT), so that
-// whoever waits for the container waits for the right process.
+// a caller that waits for the container waits for the right process.
 func (c *compiler) fork() {
 	c.Because("/linux/namespaces", "fork into the new pid or time namespace")
 	child := c.NewLabel()
@@ -126,7 +126,7 @@ func (c *compiler) becomeRoot() {
 
 // ownIPC is the flag of an IPC namespace that is made only when we are the root of the
 // user namespace: its message queues come into being with it, and their root directory
-// is owned by the one who makes it (mqueue_get_inode in ipc/mqueue.c).
+// is owned by its creator (mqueue_get_inode in ipc/mqueue.c).
 func (c *compiler) ownIPC() uintptr {
 	if c.p.Namespace(specs.UserNamespace) == nil {
 		return 0

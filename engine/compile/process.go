@@ -340,7 +340,7 @@ func (c *compiler) lookUp(p *plan.Process) program.Cell {
 		last = c.empty.Arg()
 	}
 	// Not even for an instant does it wait for what else has come there: a fifo, a file
-	// that somebody has a lease on (fcntl(2)).
+	// that a process has a lease on (fcntl(2)).
 	c.Call(unix.SYS_OPENAT, cwd, last, program.Int(unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC))
 	c.Place(found)
 	return path

@@ -25,7 +25,7 @@ type CheckpointOptions struct {
 	LeaveRunning bool
 	// PreDump writes only its memory, as a parent of the checkpoint to come.
 	PreDump bool
-	// Parent is an earlier folder of images, of which only what has changed since
+	// Parent is an earlier directory of images, of which only what has changed since
 	// is written.
 	Parent          string
 	TCPSkipInFlight bool

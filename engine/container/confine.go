@@ -30,7 +30,7 @@ func (c *Created) Confine() error {
 			beneath = append(beneath, hierarchy.Mountpoint)
 		}
 	}
-	const all = ^uint64(0) // a cgroup that was delegated belongs to anybody
+	const all = ^uint64(0) // a delegated cgroup may have any owner
 	if err := sys.Confine(all, beneath...); err != nil {
 		return fmt.Errorf("container %s: confine the runtime: %w", c.ID, err)
 	}

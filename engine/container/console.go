@@ -35,7 +35,7 @@ func (o *IO) deliverConsole(fd int) error {
 
 // isMaster makes sure that what was opened in the container by the name of a master is
 // one. A file system in user space answers each ioctl as it pleases: with the number of
-// any descriptor, say, in the place of the terminal's other side.
+// any descriptor, say, in place of the terminal's other side.
 func isMaster(fd int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -66,7 +66,7 @@ func sendDescriptor(path, name string, fd int) error {
 // writePidFile writes the digits of a pid, whole: readers never see half of them.
 func writePidFile(path string, pid int) error {
 	temporary := path + ".berth-new"
-	// In a folder such as /tmp others may have put a link there; one of ours may have
+	// In a directory such as /tmp others may have put a link there; one of ours may have
 	// been left by a kill.
 	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) && os.Remove(temporary) == nil {

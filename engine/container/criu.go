@@ -19,7 +19,7 @@ import (
 type CriuOptions struct {
 	// Criu is the program, "" for the one in PATH.
 	Criu string
-	// Images is the folder of the checkpoint, Work that of criu's log and other
+	// Images is the directory of the checkpoint, Work that of criu's log and other
 	// files of the moment; "" for Images.
 	Images, Work    string
 	TCPEstablished  bool
@@ -38,7 +38,7 @@ type CriuOptions struct {
 	LSMMountContext string
 }
 
-// criuFolders are the folders of a checkpoint.
+// criuFolders are the directories of a checkpoint.
 type criuFolders struct {
 	images *os.File
 	log    string // the path of criu's log

@@ -27,9 +27,9 @@ func halfMade(id string, err error) error {
 	return fmt.Errorf("container %s is half-created: its %s is missing (another command is creating it, or was killed; berth delete --force removes it)", id, recordFile)
 }
 
-// withoutRecord decides whether a folder whose record can't be read may be removed by force.
+// withoutRecord decides whether a directory whose record can't be read may be removed by force.
 // It has to be a container's, and nobody may be left in the cgroup that its config names, or in
-// one that has its id for a name: those could not be ended any more once the folder is gone.
+// one that has its id for a name: those could not be ended any more once the directory is gone.
 func (c *Container) withoutRecord(why error) error {
 	root, err := c.runtime.openRoot()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 func (c *Container) Delete(force bool) error {
 	defer c.runtime.Trace.Begin("delete").End()
 	if force {
-		// Whoever holds the lock may be waiting for this very process.
+		// The holder of the lock may be waiting for this very process.
 		if err := c.killFirst(); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (c *Container) Delete(force bool) error {
 }
 
 // holdToDelete takes the lock. By force a record that can't be read is none, if nobody
-// is left whom it would have named.
+// is left that it would have named.
 func (c *Container) holdToDelete(force bool) error {
 	if !force {
 		return c.hold()
@@ -77,7 +77,7 @@ func (c *Container) acquireByForce() error {
 	if held || err != nil {
 		return err
 	}
-	if c.reload() == nil { // not in a folder that is nobody's
+	if c.reload() == nil { // not in a directory that is nobody's
 		if err := c.askForEnd(); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (c *Container) acquireByForce() error {
 	return c.acquire()
 }
 
-// remove ends the container and takes away all that was made for it, but for a
+// remove ends the container and removes all that was made for it, but for a
 // cgroup that others live in. The caller has the lock.
 func (c *Container) remove() error {
 	if err := c.killFirst(); err != nil {
@@ -201,7 +201,7 @@ func (c *Container) removeGroup(leave bool) error {
 func (c *Container) clearGroup(g *cgroup.Group, leave bool) error {
 	if c.Pid == 0 && !abandoned(g) {
 		// Its maker was killed between the intent and the making: what is there is
-		// somebody else's.
+		// another owner's.
 		return nil
 	}
 	if left, err := c.leftToOthers(g, leave); left || err != nil {
@@ -213,7 +213,7 @@ func (c *Container) clearGroup(g *cgroup.Group, leave bool) error {
 	return c.endGroup(g)
 }
 
-// leftToOthers reports whether others live in the cgroup, to whom it is left; or
+// leftToOthers reports whether other processes are in the cgroup, which is left to them; or
 // refuses to leave it.
 func (c *Container) leftToOthers(g *cgroup.Group, leave bool) (bool, error) {
 	others, err := c.others(g)

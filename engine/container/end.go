@@ -14,14 +14,14 @@ import (
 var errEnded = errors.New("the container is being deleted by force")
 
 // askForEnd asks the command that holds the container's lock to end the hook that it waits
-// for, and to run no other but those of poststop. The file stays until the folder is
+// for, and to run no other but those of poststop. The file stays until the directory is
 // removed, by that command or by this one.
 func (c *Container) askForEnd() error {
 	fd, err := unix.Openat(c.dir, endFile, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err == nil {
 		err = unix.Close(fd) // this is what is watched for
 	}
-	if err != nil && err != unix.ENOENT { // the folder is being removed
+	if err != nil && err != unix.ENOENT { // the directory is being removed
 		return fmt.Errorf("container %s: write %s: %w", c.ID, endFile, err)
 	}
 	return nil
@@ -41,7 +41,7 @@ func (c *Container) watchForEnd() int {
 	return -1
 }
 
-// askedForEnd reads what a watch has seen, which may be other files of the folder.
+// askedForEnd reads what a watch has seen, which may be other files of the directory.
 func askedForEnd(watch int) bool {
 	var buf [4096]byte
 	n, err := unix.Read(watch, buf[:])

@@ -229,7 +229,7 @@ func ofProcess(err error) error {
 }
 
 // killedEarly is the error about a process that was killed while it was set up,
-// by somebody or by a limit of the cgroup.
+// by another process or by a limit of the cgroup.
 func killedEarly(id string, signal unix.Signal) error {
 	why := "a limit of the cgroup may be too small"
 	if signal == unix.SIGSYS || signal == unix.SIGILL {
@@ -291,7 +291,7 @@ func (e *execer) enterGroup() (*cgroup.Group, error) {
 	return g, nil
 }
 
-// enterSubgroups puts a sub-cgroup in the place of the container's own for each
+// enterSubgroups puts a sub-cgroup in place of the container's own for each
 // controller that one is named for, with those that share its hierarchy.
 func (e *execer) enterSubgroups(g *cgroup.Group) error {
 	for controller, sub := range e.o.Cgroups {

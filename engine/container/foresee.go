@@ -46,7 +46,7 @@ func (r *Runtime) Foresee(id string, o *CreateOptions, systemdVersion int) (*For
 	return f, err
 }
 
-// PlanAgain plans the container anew from the config that it was made from, with its
+// PlanAgain plans the container again from the config that it was made from, with its
 // cgroup or unit.
 func (c *Container) PlanAgain() (*plan.Plan, error) {
 	s, err := c.Config()

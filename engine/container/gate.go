@@ -8,8 +8,8 @@ import (
 )
 
 // gate makes the listening socket that the first process waits at. It is
-// bound through the folder's descriptor: a socket address holds 108 bytes, and
-// a root folder's path may be longer.
+// bound through the directory's descriptor: a socket address holds 108 bytes, and
+// a root directory's path may be longer.
 func (m opener) gate() (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -24,8 +24,8 @@ type Leftover struct {
 
 // CollectGarbage finds what killed commands have left and removes it, or with
 // dry only finds it; tell hears of each before it is removed. A container that
-// somebody works with is left alone, and so is one that was made: also when its
-// process has ended, since whoever made it may still ask for its state.
+// another command works on is left alone, and so is a complete one: also when its
+// process has ended, since its creator may still ask for its state.
 func (r *Runtime) CollectGarbage(dry bool, tell func(*Leftover)) error {
 	ids, err := r.List()
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *Runtime) collect(root int, id string, dry bool, tell func(*Leftover)) e
 		return err
 	}
 	defer c.Close()
-	// Whoever makes, starts or deletes the container has its lock, which the
+	// A command that creates, starts or deletes the container has its lock, which the
 	// kernel takes from the dead.
 	held, err := c.tryAcquire()
 	if held && !c.has(recordFile) {
@@ -145,7 +145,7 @@ func (c *Container) leftover(ours bool) (*Leftover, error) {
 	return c.stale(), nil
 }
 
-// groupBusy reports whether somebody lives in the cgroup of a container that has
+// groupBusy reports whether a process is in the cgroup of a container that has
 // no process of its own.
 func (c *Container) groupBusy() (bool, error) {
 	g, err := c.OpenGroup()
@@ -216,7 +216,7 @@ func (c *Container) stale() *Leftover {
 	}}
 }
 
-// has reports whether there is a file in the container's folder.
+// has reports whether there is a file in the container's directory.
 func (c *Container) has(name string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(c.dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil

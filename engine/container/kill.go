@@ -95,7 +95,7 @@ func (c *Container) thawForKill() {
 const thawLimit = time.Second
 
 // awaitKilled waits for the end of the first process, which has its SIGKILL. One that does not
-// end at once may be in a group below the container's own that is frozen: whoever is in a
+// end at once may be in a frozen group below the container's own: a process in a
 // container that may write to its cgroup can do that, and once more after each thaw.
 func (c *Container) awaitKilled(pidfd int, limit time.Duration) (gone bool, err error) {
 	step := 10 * time.Millisecond

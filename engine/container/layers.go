@@ -22,9 +22,9 @@ import (
 //
 // In a new user namespace the kernel refuses an overlay of a directory below which
 // something is mounted, as that might uncover what a mount hides (Linux 5.14). There
-// such a directory is made anew, and its entries become layers.
+// such a directory is recreated, and its entries become layers.
 //
-// A folder that is not to be written to is a layer, too, and no mount of the host's: a
+// A directory that is not to be written to is a layer, too, and no mount of the host's: a
 // socket or a pipe can be used on a read-only mount as well, but in an overlay it is
 // another than the host's.
 func layersOf(p *plan.Plan) ([]compile.Layer, error) {
@@ -72,11 +72,11 @@ type layering struct {
 	points  []string // of mounts below the root, as paths in it, without the root's own
 	covered []string // by mounts of the container
 	layers  []compile.Layer
-	// readonly is the folder that can't be written to, "" for none.
+	// readonly is the directory that can't be written to, "" for none.
 	readonly string
 }
 
-// addReadonly has the read-only folder be a layer as a mount point is: before those
+// addReadonly has the read-only directory be a layer as a mount point is: before those
 // that lie in it.
 func (l *layering) addReadonly() {
 	if l.readonly == "" || slices.Contains(l.points, l.readonly) {
@@ -89,7 +89,7 @@ func (l *layering) addReadonly() {
 	l.points = slices.Insert(l.points, i, l.readonly)
 }
 
-// mergeReadonly puts the read-only folder on top of a root that was taken apart.
+// mergeReadonly puts the read-only directory on top of a root that was taken apart.
 // With mounts in it, it is Fixed in the end.
 func (l *layering) mergeReadonly() error {
 	if l.readonly == "" || l.isCovered(l.readonly) {

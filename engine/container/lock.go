@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockLimit is how long a command waits for another one's lock. Whoever holds it may wait
+// lockLimit is how long a command waits for another one's lock. Its holder may wait
 // for a hook, which may take any time.
 const lockLimit = 10 * time.Second
 
-// acquire takes the container's lock, the one of its folder. It goes with the
+// acquire takes the container's lock, the one of its directory. It goes with the
 // descriptor, so a killed command does not keep it.
 func (c *Container) acquire() error {
 	if err := flock(c.dir, unix.LOCK_EX, lockLimit); err != nil {
@@ -27,7 +27,7 @@ func (c *Container) acquire() error {
 	return nil
 }
 
-// hold takes the lock of a container that is there, and reads anew what is on
+// hold takes the lock of a container that is there, and reads again what is on
 // record: another command may have changed it. Who has the lock has read it.
 func (c *Container) hold() error {
 	if c.locked {
@@ -46,7 +46,7 @@ func (c *Container) hold() error {
 	return err
 }
 
-// gone reports whether the folder was removed by who had its lock before.
+// gone reports whether the directory was removed by who had its lock before.
 func (c *Container) gone() bool {
 	var st unix.Stat_t
 	return unix.Fstat(c.dir, &st) != nil || st.Nlink == 0
@@ -79,7 +79,7 @@ func flock(fd, how int, limit time.Duration) error {
 	}
 }
 
-// holders names the processes that hold the lock of an open folder, as /proc/locks tells
+// holders names the processes that hold the lock of an open directory, as /proc/locks tells
 // (proc_locks(5)): "1: FLOCK  ADVISORY  WRITE 1234 00:1a:5678 0 EOF".
 func holders(fd int) string {
 	const nobodySeen = "another command"

@@ -83,14 +83,14 @@ func (n *Notifier) listen(c *Container) (err error) {
 }
 
 // bind puts the socket into the container's sight when it is done with. A process that
-// is allowed to mount can write to that folder all the same, so nothing in it is looked
+// is allowed to mount can write to that directory all the same, so nothing in it is looked
 // up: what stands where the socket goes, a link too, is replaced by the rename.
 func (n *Notifier) bind(c *Container) error {
 	_ = unix.Unlinkat(c.dir, notifyMaking, 0)
 	if err := unix.Bind(n.from, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(c.dir) + "/" + notifyMaking}); err != nil {
 		return fmt.Errorf("bind the notify socket: %w", err)
 	}
-	// The process may have any uid; whoever can reach the folder is in the container.
+	// The process may have any uid; only the container's processes can reach the directory.
 	// chmod(2) of the descriptor that bind took would change sockfs alone.
 	fd, err := unix.Openat(c.dir, notifyMaking, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == nil {

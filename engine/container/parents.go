@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parentsFile in the root folder names cgroups that were made as parents of a container's, and had others' in them when it was
-// deleted: a line for each, with its inode number, by which one is known that somebody has made anew. No id has a colon.
+// parentsFile in the root directory names cgroups that were made as parents of a container's, and had others' in them when it was
+// deleted: a line for each, with its inode number, which identifies one that has been recreated. No id has a colon.
 const parentsFile = "cgroups:parents"
 
-// leaveParents is for parents of a removed cgroup that others live in: whoever is deleted after them removes them. They are
+// leaveParents is for parents of a removed cgroup that are in use: the container deleted last removes them. They are
 // tried again behind the note, since these others may have gone meanwhile without seeing it.
 // A kill before the note loses none: the container's record names them too, and goes after it.
 func (r *Runtime) leaveParents(dirs []string) error {
@@ -64,7 +64,7 @@ func (r *Runtime) removeParents(root int) error {
 	path := r.Root + "/" + parentsFile
 	text, err := readFileAt(root, parentsFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // somebody was faster
+		return nil // another process was faster
 	}
 	if err != nil {
 		return fmt.Errorf("cgroups that other processes were in: %w", err)
@@ -76,7 +76,7 @@ func (r *Runtime) removeParents(root int) error {
 		ino, dir, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		var st unix.Stat_t
 		if !strings.HasPrefix(dir, "/") || unix.Lstat(dir, &st) != nil || strconv.FormatUint(st.Ino, 10) != ino {
-			continue // gone, and perhaps made anew, or a line that was not written to its end
+			continue // gone, and perhaps recreated, or a line that was not written to its end
 		}
 		if err := unix.Rmdir(dir); err == unix.EBUSY || err == unix.ENOTEMPTY {
 			keep += line

@@ -28,7 +28,7 @@ func (m *maker) prepare(r reach) error {
 	f := &m.spawn.Facts
 	f.LastCap = lastCap()
 	f.NoMountSetattr = m.host.NoMountSetattr
-	// In a pid namespace that was there before somebody else could look as well, and
+	// In an existing pid namespace other processes could look as well, and
 	// reach for our descriptors (CVE-2016-9962).
 	f.Visible = !m.privileged() && p.Makes(specs.PIDNamespace)
 	f.OwnScore = m.host.UID != 0 || m.host.InUserNS
@@ -133,7 +133,7 @@ func mountPointOf(path string) (string, error) {
 	return holding.Point, nil
 }
 
-// namespaces decides who makes and enters which namespace. What our clone can
+// namespaces decides which process creates and enters which namespace. What our clone can
 // make at once it does; what has to wait for something that is entered first is
 // left to the Program.
 func (m *maker) namespaces(r reach) error {
@@ -233,9 +233,9 @@ func lastCap() int {
 }
 
 // chownStdio says which standard streams are to be given to the process's user:
-// those of somebody else that are files of their own. A device such as
+// another owner's that are separate files. A device such as
 // /dev/null is the host's and stays as it is, and so does a file that is only read.
-// The terminal that our caller sits at is his alone: whoever owned it, in the container
+// The caller's terminal stays the caller's: an owner of it, in the container
 // or not, could go on to read what is typed there when the container is long gone.
 func chownStdio(stdio [3]uintptr, p *plan.Process, ids []specs.LinuxIDMapping) (chown [3]bool) {
 	if p.Terminal {

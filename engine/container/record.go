@@ -39,9 +39,9 @@ type Record struct {
 	NoProcess bool
 	// OwnPids says that it has a pid namespace of its own; not in records of old.
 	OwnPids bool
-	// Rdt are the resctrl folders that were made for it, to be removed.
+	// Rdt are the resctrl directories that were made for it, to be removed.
 	Rdt []string
-	// Ended is how the first process ended, where somebody who knew has said so.
+	// Ended is how the first process ended, if a command that knew has recorded it.
 	Ended *unix.WaitStatus
 }
 
@@ -200,7 +200,7 @@ func decodeRecord(data []byte) (*Record, error) {
 	return r, nil
 }
 
-// writeFileAt writes a whole file into a folder: readers see the old or the new
+// writeFileAt writes a whole file into a directory: readers see the old or the new
 // one, never half of it.
 func writeFileAt(dir int, name string, data []byte, mode uint32) error {
 	temporary := "." + name + ".new"

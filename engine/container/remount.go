@@ -14,7 +14,7 @@ import (
 )
 
 // remount works out how attributes of a mount of the child are changed by mount(2),
-// where the kernel has no mount_setattr: that call takes all flags anew, so that
+// where the kernel has no mount_setattr: that call takes all flags again, so that
 // those that are to stay have to be known.
 func (m *maker) remount(change compile.MountChange, fd int) error {
 	id, err := rootfs.MountID("/proc/self/fdinfo/" + strconv.Itoa(fd))

@@ -176,7 +176,7 @@ func (b *bringer) notified(n criu.Notification, fd int) error {
 }
 
 // readonlyRoot makes the root mount of a process's mount namespace read-only:
-// criu leaves the mount of a root as it finds it, and makes folders in it before.
+// criu leaves the mount of a root as it finds it, and makes directories in it before.
 func readonlyRoot(pid int) error {
 	var err error
 	sys.OnThrowawayThread(func() { err = readonlyRootIn(pid) })
@@ -193,7 +193,7 @@ func enterMounts(pid int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	// A mount namespace is entered only by who shares its folders with nobody
+	// A mount namespace is entered only by who shares its directories with nobody
 	// (setns(2)), which Go's threads do.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return err
@@ -220,12 +220,12 @@ func readonlyRootIn(pid int) error {
 // in which mount(2) takes them.
 const keptByRemount = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME
 
-// inheritFiles puts our descriptors in the place of those that the container had
+// inheritFiles puts our descriptors in place of those that the container had
 // from outside when it was written down.
 func (b *bringer) inheritFiles() error {
 	data, err := readFileAt(int(b.folders.images.Fd()), descriptorsFile)
 	if err == unix.ENOENT {
-		return nil // images that somebody else has made
+		return nil // images that another program created
 	}
 	if err != nil {
 		return fmt.Errorf("--image-path: read %s: %w", descriptorsFile, err)

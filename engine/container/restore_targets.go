@@ -11,7 +11,7 @@ import (
 )
 
 // makeTargets makes what the container's mounts are mounted on, where it is missing:
-// criu expects it to be there, and a root file system made anew has none of it. What is
+// criu expects it to be there, and a root file system recreated has none of it. What is
 // below a mount of criu's own making, such as a tmpfs, comes with that.
 func (b *bringer) makeTargets() error {
 	if b.plan.Namespace(specs.MountNamespace) == nil {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rootMark is a file in a root folder that was made, or found empty, by this runtime: all
-// folders in it are its own, those without a record too. A root without it (--root ~) may
-// hold anything, and there a folder is a container's by its record alone. No id has a colon.
+// rootMark is a file in a root directory that was made, or found empty, by this runtime: all
+// directories in it are its own, those without a record too. A root without it (--root ~) may
+// hold anything, and there a directory is a container's by its record alone. No id has a colon.
 const rootMark = "berth:root"
 
-// openRoot opens the root folder, and refuses one that others may write to: who can put
+// openRoot opens the root directory, and refuses one that others may write to: who can put
 // files there decides what root's commands do, down to the hooks of a delete. Nor is a
-// link followed: one in /tmp may be anybody's, and lead anywhere.
+// link followed: one in /tmp may be any user's, and lead anywhere.
 func (r *Runtime) openRoot() (int, error) {
 	fd, err := unix.Open(r.Root, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *Runtime) openRoot() (int, error) {
 	return fd, nil
 }
 
-// notOthers refuses a folder that others than root and the caller may write to.
+// notOthers refuses a directory that others than root and the caller may write to.
 func notOthers(dir int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(dir, &st); err != nil {
@@ -51,7 +51,7 @@ func notOthers(dir int) error {
 	return nil
 }
 
-// lockRoot takes the lock of the root folder, which goes with the descriptor that
+// lockRoot takes the lock of the root directory, which goes with the descriptor that
 // is returned.
 func (r *Runtime) lockRoot(how int) (int, error) {
 	fd, err := r.openRoot()
@@ -65,7 +65,7 @@ func (r *Runtime) lockRoot(how int) (int, error) {
 	return fd, nil
 }
 
-// makeRoot makes the root folder where it is missing, and marks one that is empty.
+// makeRoot makes the root directory where it is missing, and marks one that is empty.
 func (r *Runtime) makeRoot() error {
 	root, err := r.openRoot()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,13 +87,13 @@ func (r *Runtime) makeRoot() error {
 	return nil
 }
 
-// marked reports whether all that is in a root folder is this runtime's.
+// marked reports whether all that is in a root directory is this runtime's.
 func marked(root int) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(root, rootMark, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
 }
 
-// entries lists a folder; one that can't be read seems to hold something.
+// entries lists a directory; one that can't be read seems to hold something.
 func entries(dir int) []string {
 	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -114,16 +114,16 @@ func entries(dir int) []string {
 	}
 }
 
-// folderFiles are all that there is in a container's folder, the record last: while it is
+// folderFiles are all that there is in a container's directory, the record last: while it is
 // there, the others are known to be ours.
 var folderFiles = []string{gateFile, standstillFile, endFile, notifyMaking, "." + recordFile + ".new", "." + configFile + ".new", configFile, recordFile}
 
-// foreign names what is in the folder and was put there by nobody of ours.
+// foreign names what is in the directory and was put there by nobody of ours.
 func (c *Container) foreign() []string {
 	return slices.DeleteFunc(entries(c.dir), func(name string) bool { return name == notifyDir || slices.Contains(folderFiles, name) })
 }
 
-// removeFolder removes the container's folder; the id is free from then on.
+// removeFolder removes the container's directory; the id is free from then on.
 func (c *Container) removeFolder() {
 	for _, name := range entries(c.dir) {
 		if name == notifyDir {

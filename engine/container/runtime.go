@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Runtime is a set of containers that share a folder.
+// A Runtime is a set of containers that share a directory.
 type Runtime struct {
-	// Root holds a folder for each container.
+	// Root holds a directory for each container.
 	Root string
 	// Systemd lets systemd make the cgroups.
 	Systemd bool
@@ -99,24 +99,24 @@ func (r *Runtime) note(format string, args ...any) {
 	}
 }
 
-// A Container is one that exists, with its folder open.
+// A Container is one that exists, with its directory open.
 type Container struct {
 	Record
 	runtime *Runtime
-	dir     int  // the container's folder, which is also its lock
-	locked  bool // by this descriptor of the folder
+	dir     int  // the container's directory, which is also its lock
+	locked  bool // by this descriptor of the directory
 	opened  *cgroup.Group
 	parsed  *specs.Spec // the config, once Template has read it, for the plan of an exec
 }
 
-// claim makes the folder of a new container, and with it the id its own.
+// claim makes the directory of a new container, and with it the id its own.
 func (r *Runtime) claim(id string) (*Container, error) {
 	if err := r.makeRoot(); err != nil {
 		return nil, err
 	}
 	for {
 		c, err := r.tryClaim(id)
-		// Before we have its lock, delete --force may take the new folder for what
+		// Before we have its lock, delete --force may take the new directory for what
 		// a killed command has left.
 		if !errors.Is(err, ErrNotExist) {
 			return c, err
@@ -125,7 +125,7 @@ func (r *Runtime) claim(id string) (*Container, error) {
 }
 
 func (r *Runtime) tryClaim(id string) (*Container, error) {
-	// Between its making and its locking the folder looks like one whose maker was
+	// Between its making and its locking the directory looks like one whose maker was
 	// killed. gc asks for this lock before it believes that.
 	root, err := r.lockRoot(unix.LOCK_SH)
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *Runtime) tryClaim(id string) (*Container, error) {
 	return nil, err
 }
 
-// find opens the folder of a container that was made by whoever owns the root.
+// find opens the directory of a container created by the root's owner.
 func (r *Runtime) find(id string) (*Container, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (r *Runtime) noContainer(id string) error {
 	return fmt.Errorf("%w: %s (not found in %s; --root selects another state directory)", ErrNotExist, id, r.Root)
 }
 
-// open opens a folder of the root. It is no link, and nobody else's.
+// open opens a directory of the root. It is no link, and no one else's.
 func (r *Runtime) open(root int, id string) (*Container, error) {
 	dir, err := unix.Openat(root, id, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err == unix.ENOENT {

@@ -13,7 +13,7 @@ import (
 
 // atStandstill lets systemd change the limits of the container's unit while the
 // container's processes stand still, where it would cut them off from their devices
-// in the middle of it: on cgroup v1 it writes all that it looks after anew with each
+// in the middle of it: on cgroup v1 it writes all that it looks after again with each
 // change of any limit (seen in 252), and of the devices it denies all, and then allows
 // those of its list one by one. That list can be wider than the rules, so these are put
 // in force again before the processes go on. rules is nil where they stay as they are.
@@ -54,7 +54,7 @@ func (c *Container) configDevices() (*device.Policy, error) {
 	return &rules, err
 }
 
-// stop freezes the container for an update. Before, it is put on record: whoever finds
+// stop freezes the container for an update. That is recorded first: a command that finds
 // the container frozen can tell that nobody has paused it, and lets it go on where the
 // update was killed.
 func (c *Container) stop(g *cgroup.Group) error {
@@ -100,7 +100,7 @@ func (c *Container) endStandstill() error {
 	return nil
 }
 
-// paused reports whether a frozen container was paused by somebody. An update that is at
+// paused reports whether a frozen container was paused by a command. An update that is at
 // work has stopped it for an instant, and is not waited for; after one that was killed
 // it is let go.
 func (c *Container) paused() bool {

@@ -58,7 +58,7 @@ func takenBack(err error, undo func() error) error {
 	return err
 }
 
-// ResctrlGroup finds the container's folder in the resctrl file system.
+// ResctrlGroup finds the container's directory in the resctrl file system.
 func (c *Container) ResctrlGroup(rdt *specs.LinuxIntelRdt) (string, error) {
 	if rdt == nil {
 		return "", errors.New("the container has no resctrl group (its config has no linux.intelRdt)")

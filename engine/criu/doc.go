@@ -1,5 +1,4 @@
-// Package criu speaks to criu, the program that writes processes down and
-// brings them back.
+// Package criu talks to criu, the program that checkpoints and restores processes.
 //
 // It starts "criu swrk", which serves one caller over a socket, and speaks the
 // protocol buffers of criu's rpc.proto with it: a request, notifications while it
@@ -7,7 +6,6 @@
 // hand, since the init of a protocol buffer library would slow the start of every
 // other command down.
 //
-// What a container is, and what criu is to be told of it, package container
-// knows; nothing here does. The package starts processes and reads criu's log,
+// What a container is, and what to tell criu about it, is up to package container. The package starts processes and reads criu's log,
 // and touches nothing else.
 package criu

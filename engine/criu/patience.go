@@ -12,7 +12,7 @@ import (
 )
 
 // usualIdle is how long criu may do nothing at all. How long it takes as a whole depends on
-// how much memory there is to write; but whoever waits for it has the container's lock.
+// how much memory there is to write; but the process that waits for it has the container's lock.
 const usualIdle = time.Minute
 
 // ErrStuck is returned where criu did nothing any more, and has been ended.

@@ -26,7 +26,7 @@ type Session struct {
 	Pid    int
 	socket int
 	output int // what criu says on its standard streams
-	images int // folders, as criu's mount namespace has them
+	images int // directories, as criu's mount namespace has them
 	work   int
 	files  []uintptr
 }
@@ -38,7 +38,7 @@ type Start struct {
 	// Terminal are standard streams for criu to take a terminal from (a shell
 	// job); nil gives it none.
 	Terminal *[3]uintptr
-	// Images is the folder of the checkpoint, Work that of criu's log and other
+	// Images is the directory of the checkpoint, Work that of criu's log and other
 	// files of the moment: "" for Images.
 	Images, Work string
 	// Root, if not "", is made a mount point of its own for criu to restore on, in
@@ -129,7 +129,7 @@ func (s *Session) spawn(program string, o *Start) (pid int, err error) {
 
 // openFolders opens what criu changes to by way of our descriptors. It mounts
 // things there, which the kernel allows only in the mount namespace that the
-// folder was opened in.
+// directory was opened in.
 func (s *Session) openFolders(o *Start) (err error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
 	if s.images, err = unix.Open(o.Images, flags, 0); err != nil {

@@ -69,7 +69,7 @@ func fill(fd int, image []byte) error {
 }
 
 // detached puts an image into a file of a file system in memory that is mounted
-// nowhere, and read-only by the time that anybody else can open it. It takes the
+// nowhere, and read-only by the time that any other process can open it. It takes the
 // right to mount. To others the file looks as the memfd would: its name is gone.
 func detached(image []byte) (int, error) {
 	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)

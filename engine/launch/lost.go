@@ -8,7 +8,7 @@ import (
 )
 
 // reapLost ends the fork of a child that was killed before it could tell of it.
-// It is our child, waits for us, and nobody else would ever reap it: the end of
+// It is our child, waits for us, and no one else would ever reap it: the end of
 // the pid namespace that it is in waits for that (pid_namespaces(7)). It is known
 // by what it executes, which is one Program's alone.
 func (c *Child) reapLost() {

@@ -11,7 +11,7 @@ import (
 // Patience is what others of a container may cost who waits for a process that enters
 // it. They can stop that process (kill(2)), trace it, freeze it, or have its program on
 // a file system that does not answer or under a lease, which is broken after 45 s. With
-// each of these it is a minute, and two seconds where somebody wants an end.
+// each of these it is a minute, and two seconds after a signal to end.
 const Patience = time.Minute
 
 const patienceOnceTold = 2 * time.Second

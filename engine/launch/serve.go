@@ -162,7 +162,7 @@ func (c *Child) isInit() bool {
 	var buf [512]byte
 	n, _ := unix.Read(fd, buf[:])
 	name, flags := nameAndFlags(string(buf[:max(n, 0)]))
-	const forkNoExec = 0x40 // PF_FORKNOEXEC of include/linux/sched.h, which execve takes away
+	const forkNoExec = 0x40 // PF_FORKNOEXEC of include/linux/sched.h, which execve removes
 	return name == c.name || flags&forkNoExec != 0
 }
 
@@ -243,7 +243,7 @@ func (c *Child) Close() {
 	}
 }
 
-// Attach turns to a process at its gate: somebody else's child, over a socket
+// Attach connects to a process at its gate: another process's child, over a socket
 // that it has accepted. It takes the socket over. A failure is explained by
 // the given function, as the Program is not known here.
 func Attach(socket, pid int, talk *program.Talk, explain func(program.Failure) error) *Child {
@@ -264,7 +264,7 @@ func (c *Child) Detach() {
 func (c *Child) EndOthers() { c.minder.release() }
 
 // killBound is how long the end of a process is waited for that was killed. It comes at
-// once, but where somebody traces it and does not let go, which another process of the
+// once, unless a tracer does not let go, which another process of the
 // container may (ptrace(2): the tracer is told first), or where it waits for a file
 // system that does not answer.
 const killBound = time.Second
@@ -284,7 +284,7 @@ func ends(pid int, limit time.Duration) bool {
 	}
 }
 
-// Kill ends the child and reaps it. One that somebody holds on to is left to whoever
+// Kill ends the child and reaps it. One that is being traced is left to whatever process
 // reaps our children, or us.
 func (c *Child) Kill() {
 	c.Close()

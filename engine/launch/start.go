@@ -29,7 +29,7 @@ type Spawn struct {
 	// Patience bounds how long the child may be silent while it is served; 0 is for ever.
 	Patience time.Duration
 	// Interrupted, if not nil, is asked when the descriptor Signals can be read: whether
-	// somebody wants this to end.
+	// a signal asks for the end.
 	Signals     int
 	Interrupted func() bool
 	// Trace is told what takes how long; nil for nobody.

@@ -40,7 +40,7 @@ func (p *Process) addListen(n int) {
 }
 
 // AddHome gives the process HOME where its config gives none. An empty value is what
-// clients write that know nothing of it.
+// clients write that don't know about it.
 func (p *Process) AddHome(look func() string) {
 	if slices.ContainsFunc(p.Env, func(e string) bool { return strings.HasPrefix(e, "HOME=") && e != "HOME=" }) {
 		return

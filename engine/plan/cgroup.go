@@ -51,7 +51,7 @@ func (p *Plan) planCgroup(linux *specs.Linux, h *host.Host, o Options) []spec.Co
 	case path.IsAbs(linux.CgroupsPath):
 		p.Cgroup.Path = path.Clean(linux.CgroupsPath)
 	default:
-		// The same place whoever calls: below the root of each hierarchy, or below
+		// The same place for every caller: below the root of each hierarchy, or below
 		// what an ordinary user has been handed.
 		p.Cgroup.Path = path.Join("/", h.CgroupBase, path.Clean("/"+linux.CgroupsPath))
 	}

@@ -32,7 +32,7 @@ var defaultLinks = [...]Link{
 }
 
 // devicesOf returns the listed devices and those defaults that no entry
-// replaces. A /dev that is a bind mount is somebody else's: nothing is made in
+// replaces. A /dev that is a bind mount has another owner: nothing is created in
 // it, as its owner would find our nodes there.
 func devicesOf(list []specs.LinuxDevice, mounts []Mount, userNS bool) []Device {
 	ownDev := !slices.ContainsFunc(mounts, func(m Mount) bool { return m.Bind && m.Destination == "/dev" })
@@ -59,7 +59,7 @@ func devicesOf(list []specs.LinuxDevice, mounts []Mount, userNS bool) []Device {
 			d.Type = 'c' // mknod(1): u is an unbuffered character device
 		}
 		if d.Type == 'p' {
-			d.Bind = false // anybody may make a pipe (mknod(2)), and the host has none to take
+			d.Bind = false // any user can create a FIFO (mknod(2)), and the host has none to bind
 		}
 		if l.FileMode != nil {
 			d.Mode = uint32(l.FileMode.Perm()) | uint32(*l.FileMode)&0o7000

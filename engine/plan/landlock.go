@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock is what the container's processes may do with files, whoever they are
+// Landlock is what the container's processes may do with files, whatever their user
 // (landlock(7)). The runtime specification has no entry for it yet.
 type Landlock struct {
 	// Handled are the rights that nobody has but by a rule.

@@ -119,7 +119,7 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		return nil, spec.Errors(problems)
 	}
 	if s.Process == nil && p.Makes(specs.UserNamespace) {
-		p.Process.UID, p.Process.GID = p.IDs.Root() // whoever is mapped
+		p.Process.UID, p.Process.GID = p.IDs.Root() // the user that is mapped
 	}
 	p.addNotify(o.NotifyDir)
 	if o.Home != nil && s.Process != nil {
@@ -216,7 +216,7 @@ func personality(in *specs.LinuxPersonality) *uint64 {
 
 // handsOver says what keeps the first process from handing the listener of a filter
 // over, which it does when the filter binds it already: it sends it (sendmsg), and
-// reads that it may go on. By then somebody answers for a notifying read; for the
+// reads that it may go on. By then a listener answers for a notifying read; for the
 // sending nobody could, and it would wait for ever.
 func handsOver(profile *specs.LinuxSeccomp) string {
 	for _, call := range [...]string{"sendmsg", "read"} {

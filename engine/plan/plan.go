@@ -57,7 +57,7 @@ type Root struct {
 	// goes with the container; DiscardAt is the entry that says so.
 	Discard   bool
 	DiscardAt string
-	// DiscardBut is a folder of it that can't be written to at all, "" for none.
+	// DiscardBut is a directory of it that can't be written to at all, "" for none.
 	DiscardBut string
 	At         string
 	// Slave is set where the config asks for the root to follow the host's mounts; by default

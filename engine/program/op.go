@@ -83,7 +83,7 @@ func (o *Op) ZeroFails() *Op {
 	return o
 }
 
-// KeepErrno stores the errno, negated, in the place of the result where the call
+// KeepErrno stores the errno, negated, in place of the result where the call
 // fails and goes on at its label. A Set of that fails as the call did: so that what
 // can still be found out about a failure is told before the failure is.
 func (o *Op) KeepErrno() *Op {

@@ -9,7 +9,7 @@ import (
 )
 
 // A stamped Program tells when it made each call. It is the same list with a
-// clock_gettime in front of each op, so the interpreter knows nothing of it, and a
+// clock_gettime in front of each op, so the interpreter knows nothing about it, and a
 // Program that is not stamped is what it always was.
 //
 // The clock is that of the day: it alone means the same in each time namespace

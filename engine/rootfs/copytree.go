@@ -35,7 +35,7 @@ func CopyTree(from, to int, most int64) error {
 	return c.copyDir(from, to, "", st.Dev)
 }
 
-// copier is who makes the new files: the owner of the directory that they go
+// copier is the user that creates the new files: the owner of the directory that they go
 // into. A file system of a user namespace takes none by ids that it does not map,
 // which those of the host's root are (EOVERFLOW).
 type copier struct {

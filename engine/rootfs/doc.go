@@ -6,7 +6,7 @@
 // links and ".." included. Nothing here takes a path of a container as a string
 // to open by itself.
 //
-// The container's own set-up happens in its Program (package compile), by the
+// The container's own setup happens in its Program (package compile), by the
 // same rule. What is here is what the runtime must know: the users of an image,
 // the files that a tmpfs is filled with.
 package rootfs

@@ -76,7 +76,7 @@ func (r *Root) makeOne(above, base string, dir bool, uid, gid uint32) (link stri
 		return "", err
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
-		return "", unix.ELOOP // somebody has put it in the place of what was made
+		return "", unix.ELOOP // another process has put it in place of what was created
 	}
 	if err := unix.Fchownat(made, "", int(uid), int(gid), unix.AT_EMPTY_PATH); err != nil {
 		return "", err

@@ -25,7 +25,7 @@ func (r *Root) Mount(name string) (id int, st unix.Stat_t, err error) {
 }
 
 // MountID reads what mount the file of a descriptor is on, from its file in a
-// folder fdinfo (proc_pid_fdinfo(5)).
+// directory fdinfo (proc_pid_fdinfo(5)).
 func MountID(fdinfo string) (int, error) {
 	text, err := os.ReadFile(fdinfo)
 	if err != nil {

@@ -103,7 +103,7 @@ func openRegular(dir int, name string, how unix.OpenHow, st *unix.Stat_t) (int, 
 }
 
 // Reopen opens for reading what a descriptor was opened by that opens nothing. It does
-// not wait: whoever owns a file can have a lease on it, which holds an open up for
+// not wait: the owner of a file can have a lease on it, which holds an open up for
 // /proc/sys/fs/lease-break-time, 45 s (fcntl(2)).
 func Reopen(fd int) (int, error) {
 	opened, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -113,7 +113,7 @@ func Reopen(fd int) (int, error) {
 	return opened, err
 }
 
-// ErrLeased is returned for a file that somebody has a lease on.
+// ErrLeased is returned for a file that a process has a lease on.
 var ErrLeased = errors.New("some process has a lease on it (fcntl(2), F_SETLEASE)")
 
 func openat2(dir int, name string, how *unix.OpenHow) (int, error) {

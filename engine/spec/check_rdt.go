@@ -7,7 +7,7 @@ import (
 )
 
 // intelRdt checks what is to be written to resctrl: lines of its schemata
-// file, and closID one folder in its root.
+// file, and closID one directory in its root.
 func (c *checker) intelRdt(p place, rdt *specs.LinuxIntelRdt) {
 	switch id := rdt.ClosID; {
 	case id == "" || id == "/": // the container's own class, and the default class

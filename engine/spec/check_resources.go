@@ -204,7 +204,7 @@ func (c *checker) rdma(all place, limits map[string]specs.LinuxRdma) {
 }
 
 // unified checks the names of the cgroup v2 files that are to be written. Any
-// name passes that stays in the folder, known or not, except for files whose
+// name passes that stays in the directory, known or not, except for files whose
 // writing is no setting.
 func (c *checker) unified(all place, files map[string]string) {
 	for _, name := range sortedKeys(files) {

@@ -1,4 +1,4 @@
-// Package spec reads and checks config.json.
+// Package spec parses and checks config.json.
 //
 // It turns the bytes of an OCI bundle's config into a [specs.Spec], or into
 // complaints: all of them at once, each with the JSON pointer of the entry to

@@ -18,7 +18,7 @@ const ConfigName = "config.json"
 // kilobytes; the kernel takes no more than 6 MiB of arguments and environment.
 const MaxSize = 16 << 20
 
-// LoadChecked reads, decodes and checks the config.json of a bundle, a folder.
+// LoadChecked reads, decodes and checks the config.json of a bundle, a directory.
 // The error has all complaints at once, of Parse and of Check; the warnings are
 // those of Check.
 func LoadChecked(bundle string) (s *specs.Spec, warnings []Complaint, err error) {

@@ -1,4 +1,4 @@
-// Package view is what only looks: what a bundle would become (explain), what a
+// Package view has everything read-only: what a bundle would become (explain), what a
 // container is and uses (inspect, stats, events), and what this build can do (features).
 //
 // These are functions over a container's record, its Plan and its cgroup, and how each is

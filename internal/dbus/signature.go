@@ -14,7 +14,7 @@ type ObjectPath string
 // Limits of the specification.
 const (
 	maxSignature = 255
-	maxDepth     = 64 // 32 arrays and 32 structs; each variant begins anew there, not here
+	maxDepth     = 64 // 32 arrays and 32 structs; each variant begins again there, not here
 	maxArray     = 64 << 20
 )
 

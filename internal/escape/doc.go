@@ -1,2 +1,2 @@
-// Package escape makes text that others have written safe to show.
+// Package escape makes untrusted text safe to print.
 package escape

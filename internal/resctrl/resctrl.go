@@ -42,7 +42,7 @@ const Filesystem = "resctrl"
 type Group struct {
 	// Dir is the control group that the container's processes are written to.
 	Dir string
-	// Made are the folders to remove when the container is gone, the first first.
+	// Made are the directories to remove when the container is gone, the first first.
 	Made []string
 }
 
@@ -71,11 +71,11 @@ func Create(mount, id string, config *specs.LinuxIntelRdt) (*Group, error) {
 	return g, nil
 }
 
-// claim decides which folder is the container's, and makes it where it is to be
+// claim decides which directory is the container's, and makes it where it is to be
 // made.
 func (g *Group) claim(config *specs.LinuxIntelRdt, hasSchemata bool) error {
 	if config.ClosID == "" {
-		// A folder of the container's own: made by us, removed by us.
+		// A directory of the container's own: made by us, removed by us.
 		if err := os.Mkdir(g.Dir, 0o755); err != nil {
 			return &FieldError{"", full(err)}
 		}
@@ -263,7 +263,7 @@ func (g *Group) Join(pid int) error {
 // Remove removes what was made for the container alone.
 func (g *Group) Remove() error { return Remove(g.Made) }
 
-// Remove removes folders that a Group made, by a record of them.
+// Remove removes directories that a Group made, by a record of them.
 func Remove(made []string) error {
 	var failed error
 	for _, dir := range made {

@@ -172,7 +172,7 @@ func AttachCgroupDevice(cgroup int, p BPFProgram) error {
 	return err
 }
 
-// ReplaceCgroupDevice puts a program in the place of another in one step.
+// ReplaceCgroupDevice puts a program in place of another in one step.
 func ReplaceCgroupDevice(cgroup int, p, old BPFProgram) error {
 	attr := bpfProgAttach{
 		targetFD:    uint32(cgroup),

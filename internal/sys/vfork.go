@@ -119,7 +119,7 @@ func (v *Vfork) arrange(calls []vforkCall) ([]vforkCall, int) {
 
 // callersLimit is the limit of open files that the child is to have, nil where it is
 // what we have ourselves: package syscall has raised ours to one below the hard one
-// when it began. If it is something else by now, somebody wants it so.
+// when it began. If it is something else by now, the program has set it.
 func callersLimit() *unix.Rlimit {
 	soft, hard, ok := openfiles.First()
 	if !ok || hard == 0 || soft >= hard-1 {

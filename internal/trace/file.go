@@ -34,7 +34,7 @@ func (t *Trace) Write(file string) error {
 }
 
 // write makes the file, and follows no link to it nor waits at a pipe: the container,
-// which has ended, may have been given the folder to write to.
+// which has ended, may have been given the directory to write to.
 func write(name string, text []byte) error {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	f, err := os.OpenFile(name, flags, 0o644)

@@ -56,7 +56,7 @@ type Score struct {
 	Cause string
 }
 
-// Driver is who makes cgroups.
+// Driver is what creates cgroups.
 type Driver string
 
 // The drivers. Auto is systemd where that is the init system.

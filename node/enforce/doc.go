@@ -1,4 +1,4 @@
-// Package enforce does the steps of a plan and undoes them.
+// Package enforce carries out the steps of a plan, and undoes them.
 //
 // Before each step, what was there is on record (node/enforce/record), so that Undo gives
 // the node back as it was, and a process that was killed at any instant is

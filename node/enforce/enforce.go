@@ -89,7 +89,7 @@ func (e *Engine) Apply(ctx context.Context, p *plan.Plan, not ...string) error {
 }
 
 // hold puts on record what is as planned before anything was done, so that Undo gives back
-// this value where somebody changes it later, and not the changed one.
+// this value if another program changes it later, and not the changed one.
 func (e *Engine) hold(p *plan.Plan) error {
 	var held []record.Change
 	for _, s := range p.Steps {

@@ -42,7 +42,7 @@ func (e *Engine) missing(at string) []string {
 	return list
 }
 
-// removeGroup removes a cgroup that was made. Processes in it are somebody's work.
+// removeGroup removes a cgroup that was made. Processes in it must not be killed.
 func (e *Engine) removeGroup(c *record.Change) error {
 	if c.Before != "" {
 		return nil

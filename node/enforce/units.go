@@ -70,7 +70,7 @@ var untilWritten = 10 * time.Second
 // setAndSee sets a property and waits until the kernel's file has it: systemd
 // writes the file from a queue, after it has answered, and tells nobody when it
 // failed. It writes it also where the value is the same to it, and only the file
-// was changed by somebody.
+// was changed by another program.
 func (e *Engine) setAndSee(ctx context.Context, s plan.Step, set func(ledger.Property) error) error {
 	if err := set(*s.Property); err != nil {
 		return err
@@ -144,9 +144,9 @@ func (e *Engine) dropIn(unit, property string, persistent bool) (*record.DropIn,
 }
 
 // revertProperty sets a property to what it was, which changes the kernel's file
-// at once, and then takes away the drop-in that both calls made, so that nothing of
+// at once, and then removes the drop-in that both calls made, so that nothing of
 // us is left. systemd is told of that by a reload, once for all. In a slice that is
-// stopped there is no file to change, and systemd (257) would make its cgroup anew.
+// stopped there is no file to change, and systemd (257) would make its cgroup again.
 func (e *Engine) revertProperty(ctx context.Context, c *record.Change) error {
 	value, err := propertyValue(c.Before)
 	if err != nil {
@@ -176,7 +176,7 @@ func (e *Engine) revertProperty(ctx context.Context, c *record.Change) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	// Folders that are empty now were made for it.
+	// Directories that are empty now were made for it.
 	for dir, n := filepath.Dir(file), 0; n < 2; dir, n = filepath.Dir(dir), n+1 {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
 			return err

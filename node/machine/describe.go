@@ -7,7 +7,7 @@ import (
 )
 
 // Describe says who a process is, for a report: its program, pid, unit or cgroup,
-// and as whom somebody logged in, whatever user he became since.
+// and its login user, whatever user it runs as now.
 func (m *Machine) Describe(pid int) string {
 	p := process{m, pid}
 	name := p.executable()

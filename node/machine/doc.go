@@ -3,5 +3,5 @@
 //
 // It reads /proc, /sys, the cgroup file systems and systemd's bus, and changes
 // nothing; changing is the business of node/enforce. A Machine can stand on a
-// folder instead of / (OpenIn), which is how tests make machines.
+// directory instead of / (OpenIn), which is how tests make machines.
 package machine

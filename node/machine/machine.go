@@ -16,7 +16,7 @@ import (
 
 // Machine is a node.
 type Machine struct {
-	// Root is the folder that stands for /; "" for the machine itself.
+	// Root is the directory that stands for /; "" for the machine itself.
 	Root    string
 	Cgroups *cgroup.Host
 	// Units is nil where systemd is not the init system.
@@ -40,7 +40,7 @@ type Units interface {
 // Open gives this machine.
 func Open() (*Machine, error) { return OpenIn("", nil) }
 
-// OpenIn gives the machine of a folder, with a systemd of its own or none.
+// OpenIn gives the machine of a directory, with a systemd of its own or none.
 func OpenIn(root string, units Units) (*Machine, error) {
 	host, err := cgroup.DetectIn(root)
 	if err != nil {
@@ -56,7 +56,7 @@ func OpenIn(root string, units Units) (*Machine, error) {
 	return m, nil
 }
 
-// Init tells which driver the machine has by itself: systemd's folder is there
+// Init tells which driver the machine has by itself: systemd's directory is there
 // if, and only if, systemd is the init system (sd_booted(3)).
 func (m *Machine) Init() config.Driver {
 	if st, err := os.Lstat(m.Root + "/run/systemd/system"); err == nil && st.IsDir() {

@@ -96,7 +96,7 @@ func (p *Plan) look() {
 	if k := p.Facts.Kubelet; k != nil {
 		p.kubelet(k)
 	}
-	// Whoever walks over all cgroups pays for depth, and pods have three levels of their own below.
+	// Every walk over all cgroups pays for depth, and pods have three levels of their own below.
 	if depth := strings.Count(p.Config.CgroupRoot, "/"); depth > 2 {
 		p.warn("%s: %s is %d levels below the root, and the workloads are deeper still: at most 2 are recommended", p.Config.Cause("cgroup-root"), p.Config.CgroupRoot, depth)
 	}

@@ -54,7 +54,7 @@ type Place struct {
 // ErrWrongDriver says why there is no cgroupfs driver under systemd.
 var ErrWrongDriver = errors.New("systemd is the init system here and owns the tree: it doesn't keep cgroups created behind its back, and processes must not be moved out of their units; use the systemd driver")
 
-// DriverFor decides who makes cgroups.
+// DriverFor decides what creates cgroups.
 func DriverFor(c *config.Config, init config.Driver) (config.Driver, error) {
 	switch {
 	case c.Driver == config.Auto:

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-runtime/berth/node/plan"
 )
 
-// A fight is when somebody changes back what we mend, over and over. We stop
+// A fight is when another program keeps changing back what we fix. We stop
 // answering at once then, and mend at each recheck-interval only.
 const (
 	fightDrifts = 20

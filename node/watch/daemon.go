@@ -336,7 +336,7 @@ func (d *Daemon) status() string {
 }
 
 // removeSocket removes what a server has left that was killed: a socket that nobody listens
-// at. Any other file is somebody's.
+// at. Any other file may be in use.
 func removeSocket(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A daemon that starts anew has the OOM score of its unit, or of whoever started it.
+// A daemon that restarts has the OOM score of its unit, or of its parent.
 // systemd tells of it; elsewhere only its end is told, and the next one is looked
 // for. Neither says when the new one has become the program that it is looked for
 // by (execve(2)), nor when systemd has set the score that is in the unit.
@@ -53,7 +53,7 @@ type process struct {
 }
 
 func newEnds() *ends {
-	// One is enough: whoever is told looks for all.
+	// One is enough: the receiver looks for all.
 	return &ends{ended: make(chan struct{}, 1), known: map[process]*os.File{}}
 }
 

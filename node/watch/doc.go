@@ -1,7 +1,7 @@
-// Package watch is the daemon: it applies the plan, and keeps it true.
+// Package watch is the daemon: it applies the plan, and keeps it applied.
 //
 // It learns of changes from the kernel (who wrote to which file, by fanotify, or
-// that somebody did, by inotify; without systemd the end of daemons, by pidfds),
+// only that it changed, by inotify; without systemd the end of daemons, by pidfds),
 // from systemd's signals, and at last from a slow look at everything. What is not as planned any more is reported, with what is
 // known of who did it, and mended. It tells systemd how it is, writes events to
 // the journal, and serves /metrics and /healthz.

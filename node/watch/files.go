@@ -33,7 +33,7 @@ type files struct {
 	names   map[watch]string
 }
 
-// watch names a watched file in events: by its inode, since whoever writes may have
+// watch names a watched file in events: by its inode, since the writer may have
 // reached it by another mount and so by another path; for inotify by the watch.
 type watch struct{ device, inode uint64 }
 
@@ -66,7 +66,7 @@ func (f *files) set(paths []string) error {
 	}
 	var failed error
 	for _, path := range paths {
-		// Each is added anew: a file of the same name may be another since.
+		// Each is added again: a file of the same name may be another since.
 		if err := f.add(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			failed = errors.Join(failed, fmt.Errorf("watch %s: %w", path, err))
 		}
@@ -139,7 +139,7 @@ func (f *files) read() {
 			case <-f.done:
 				return
 			}
-			// Where that goes on, whoever is told looks at everything each time.
+			// Where that goes on, the receiver checks everything each time.
 			if failed++; failed > 1 {
 				select {
 				case <-time.After(min(time.Second<<min(failed-2, 6), time.Minute)):

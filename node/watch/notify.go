@@ -29,7 +29,7 @@ func (n notifier) tell(message string) {
 	if n.address == "" {
 		return
 	}
-	// A manager that can't be told will notice by itself; there is nobody else to tell.
+	// A manager that can't be told will notice by itself; there is no one else to tell.
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: n.address, Net: "unixgram"})
 	if err != nil {
 		return

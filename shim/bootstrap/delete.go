@@ -159,7 +159,7 @@ func remove(ctx context.Context, id, dir, namespace string, fallback *options.Op
 	} else if err != nil {
 		return err
 	}
-	// Both engines keep a folder for each container: without it there is nothing
+	// Both engines keep a directory for each container: without it there is nothing
 	// to be removed, and no engine to be started for it.
 	if _, err := os.Lstat(filepath.Join(o.StateRoot(namespace), id)); !errors.Is(err, os.ErrNotExist) {
 		eng, err := engines(o, namespace)

@@ -1,4 +1,4 @@
-// Package engine says what the shim wants of whatever runs its containers.
+// Package engine defines what the shim needs from the engine that runs its containers.
 //
 // There are two that fit: this project's own engine, linked into the shim, and
 // any OCI runtime's binary, driven by package ociexec. An engine makes

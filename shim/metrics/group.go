@@ -23,7 +23,7 @@ var host = sync.OnceValues(cgroup.Detect)
 
 // Group is a container's cgroup. It stays open, for it is read after its
 // processes have ended, until Close; and what it said last is kept, for systemd
-// removes a unit's cgroup with the last process, before anybody can look at it.
+// removes a unit's cgroup with the last process, before any process can look at it.
 type Group struct {
 	host  *cgroup.Host
 	group *cgroup.Group
@@ -112,7 +112,7 @@ func (g *Group) read() (*cgroup.Stats, error) {
 }
 
 // OOMKills reads the number of OOM kills. The kernel raises it
-// before it sends the signal, so whoever has seen the end finds it there.
+// before it sends the signal, so a process that has seen the end finds it there.
 func (g *Group) OOMKills() (uint64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -83,8 +83,8 @@ func mapMount(root, target string, o *options, r *reaper.Reaper) error {
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, below, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// mapLayers makes an overlay's lower folders ones with ids mapped, by a private,
-// read-only mount of their common parent in a temporary folder. An overlay takes
+// mapLayers makes an overlay's lower directories ones with ids mapped, by a private,
+// read-only mount of their common parent in a temporary directory. An overlay takes
 // only layers that are mounted in our namespace, but it needs them to be so just
 // while it is mounted: undo takes the mount away again.
 func mapLayers(o *options, r *reaper.Reaper) (undo func(), err error) {

@@ -134,7 +134,7 @@ func openInside(root, target string) (int, error) {
 	return fd, nil
 }
 
-// Unmount takes away everything that is mounted on root, and with it all that
+// Unmount removes everything that is mounted on root, and with it all that
 // is mounted below. That there is nothing is no error.
 func Unmount(root string) error {
 	for {

@@ -111,10 +111,10 @@ func attributes(flags uintptr) (attr int) {
 	return attr
 }
 
-// mountRelative makes the options short by writing the lower folders relative
+// mountRelative makes the options short by writing the lower directories relative
 // to their common parent, from where the mount is then made. The thread that
 // does so leaves the process's file system context and ends afterwards, so that
-// nothing else of the shim ever stands in that folder.
+// nothing else of the shim ever stands in that directory.
 func mountRelative(source, target string, o *options) error {
 	lower := lowerDirs(o)
 	parent := commonParent(lower)
@@ -153,7 +153,7 @@ func lowerDirs(o *options) []string {
 	return nil
 }
 
-// withLowerDirs is a copy of the options with other lower folders.
+// withLowerDirs is a copy of the options with other lower directories.
 func withLowerDirs(data, lower []string) []string {
 	out := append([]string(nil), data...)
 	for i, option := range out {

@@ -8,6 +8,6 @@
 // Hold): what ends in that time stays a zombie, and so keeps its pid, until the
 // engine has said which pid is the container's.
 //
-// Nothing else in the shim may wait for children. The package knows nothing of
+// Nothing else in the shim may wait for children. The package knows nothing about
 // containers.
 package reaper

@@ -160,12 +160,12 @@ func (r *Reaper) sweepKnown() (ended []*Child) {
 }
 
 // sweepAll takes the zombies in the kernel's order. Each is looked at before it
-// is reaped: as long as it is not, nobody else has its pid.
+// is reaped: as long as it is not, no one else has its pid.
 func (r *Reaper) sweepAll() (ended []*Child) {
 	for {
 		zombie, err := sys.WaitID(pAll, 0, unix.WNOHANG|unix.WNOWAIT)
 		if err != nil {
-			// No children at all (ECHILD): whoever is still known was taken from us.
+			// No children at all (ECHILD): any that is still known was taken from us.
 			return append(ended, r.sweepKnown()...)
 		}
 		if zombie.Pid == 0 {

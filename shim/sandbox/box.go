@@ -206,7 +206,7 @@ func (b *box) takeDown(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	if b.cgroup != nil {
-		b.cgroup.Stats() // for whoever asks afterwards
+		b.cgroup.Stats() // for later calls
 	}
 	b.mu.Unlock()
 	release := b.tasks.Reaper.Hold() // hooks

@@ -1,5 +1,5 @@
 // Package sandbox is the sandbox service of containerd 2's Runtime v2: a pod
-// that a client makes first, and then puts containers into.
+// that a client creates first, and then adds containers to.
 //
 // A sandbox is a container like the others to the engine, but no task to
 // containerd. Its first process does nothing: it is there for the namespaces

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// pauseRoot is the folder in the bundle for the root file system of a sandbox
+	// pauseRoot is the directory in the bundle for the root file system of a sandbox
 	// that came without one. It is not "rootfs": containerd takes that for a mount
 	// point, and fails to remove a bundle where something is in it.
 	pauseRoot = "pod"

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-runtime/berth/shim/task"
 )
 
-// debugTimeout is how long somebody who asks on the debug socket may take.
+// debugTimeout is how long a client of the debug socket may take.
 const debugTimeout = 10 * time.Second
 
 // state is what a shim is doing: its memory, its containers, and every goroutine.

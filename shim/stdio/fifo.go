@@ -64,7 +64,7 @@ func openOutput(ctx context.Context, path string) (*output, error) {
 	return &output{file: file, keep: keep}, nil
 }
 
-// awaitReader opens a FIFO for writing when somebody has it open for reading.
+// awaitReader opens a FIFO for writing when a process has it open for reading.
 // Only an open that blocks can wait for that, so a thread does it; when ctx ends
 // first, the open is let go by a reader of our own. Both go by a descriptor of the
 // FIFO: a client that gives up removes its name, and the thread would wait for ever. What that open gives is kept:

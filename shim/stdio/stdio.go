@@ -295,7 +295,7 @@ func (s *IO) copyOut(to *output, from *os.File, finish func()) {
 }
 
 // copyIn is not among the streams that are drained: what a process that has
-// ended did not read is of no use to anybody.
+// ended did not read is of no use.
 func (s *IO) copyIn() {
 	to := s.inPipe
 	if s.console != nil {

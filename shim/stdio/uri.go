@@ -60,7 +60,7 @@ func parse(uri string) (place, error) {
 	return p, nil
 }
 
-// stream is the id in the place of a stream.
+// stream is the id in place of a stream.
 func (p place) stream() (string, error) {
 	for _, pair := range p.query {
 		if pair[0] == "streaming_id" && pair[1] != "" {

@@ -146,7 +146,7 @@ func (c *container) startExec(ctx context.Context, p *process) error {
 }
 
 // openExec waits for the clients of an exec's streams, and then begins its start: not before, as the exit
-// of the init is held back while an exec is starting.
+// of the init is delayed while an exec is starting.
 func (c *container) openExec(ctx context.Context, p *process) error {
 	c.mu.Lock()
 	err := c.execAllowed()

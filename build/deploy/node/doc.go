@@ -1,4 +1,4 @@
 // Package node holds the files that berth-node is shipped with, for tests and for
-// whoever packages it: the unit, an example configuration, the alerts and the
+// packagers: the unit, an example configuration, the alerts and the
 // dashboard. It does nothing.
 package node

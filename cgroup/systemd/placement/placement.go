@@ -22,7 +22,7 @@ type Tree struct {
 }
 
 // Island makes the delegated unit that this process is in the place for its
-// payloads. The process moves into supervisor/ with whoever else is in the unit's
+// payloads. The process moves into supervisor/ with any other process in the unit's
 // own cgroup: one that gives controllers to its children may hold no processes.
 func Island(h *cgroup.Host) (*Tree, error) {
 	own, err := h.OfProcess(0)

@@ -75,7 +75,7 @@ func words(f *cli.Flag) []string {
 	return list
 }
 
-// isPath says whether an option takes a file or a folder.
+// isPath says whether an option takes a file or a directory.
 func isPath(f *cli.Flag) bool {
 	for _, word := range []string{"FILE", "DIR", "PATH", "SOCKET"} {
 		if strings.HasPrefix(f.Value, word) || strings.HasSuffix(f.Value, "|"+word) {

@@ -1,7 +1,7 @@
-// Package clidoc makes what tells of commands from their definitions: man pages,
-// completions for shells, and the reference in docs/.
+// Package clidoc generates the documentation of commands from their definitions: man
+// pages, shell completions, and the reference in docs/.
 //
 // It reads the definitions of package cli and writes text; it runs nothing, and
-// touches no files. As all of it comes from what reads the command line, none of it
-// can tell of an option that there is not.
+// touches no files. The command line is parsed by the same definitions, so an option
+// that does not exist can't be documented.
 package clidoc

@@ -1,3 +1,3 @@
-// Package terminal puts the caller's terminal at the service of a container's:
-// raw while the container has it, its size handed on, and as it was at the end.
+// Package terminal connects the caller's terminal to a container's: raw while the
+// container has it, with its size forwarded, and restored at the end.
 package terminal

@@ -22,13 +22,13 @@ type Progress struct {
 	drawn bool
 }
 
-// What is over before anybody wonders needs no line.
+// What ends quickly needs no line.
 const (
 	progressAfter = 400 * time.Millisecond
 	progressEvery = 200 * time.Millisecond
 )
 
-// Show begins a Progress. The text is asked for anew each time the line is drawn, from
+// Show begins a Progress. The text is asked for again each time the line is drawn, from
 // a goroutine of its own.
 func Show(text func() string) *Progress {
 	width := Width(2)

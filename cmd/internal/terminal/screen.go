@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Screen is what whoever reads the output can be shown.
+// Screen is what the output can display.
 type Screen struct {
 	Width   int // in characters; 0 is without bounds
 	Height  int

@@ -8,8 +8,8 @@
 //   - GOMAXPROCS=1 in the environment: a command has one thing to do at a time, and
 //     nothing else keeps Go from starting threads for more.
 //
-// Both are ours alone. The first init takes them back for the main thread and its
-// environment; who starts what lasts calls Restore or ForkExec, or hands Slack to it.
+// Both are ours alone. The first init undoes them for the main thread and its
+// environment; code that starts a lasting process calls Restore or ForkExec, or passes it Slack.
 //
 // Linked without the flag, and on machines without an entry here, all that does nothing.
 package entry

@@ -12,7 +12,7 @@ var entered bool
 // has none, and less than that where the kernel would not tell.
 var slack int64
 
-// oneProc is what is added to the environment, in words that nobody else uses: where
+// oneProc is what is added to the environment, in words that no one else uses: where
 // our caller has a GOMAXPROCS, that one comes first and counts.
 var oneProc = [...]byte{'G', 'O', 'M', 'A', 'X', 'P', 'R', 'O', 'C', 'S', '=', '0', '0', '1', 0}
 

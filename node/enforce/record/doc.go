@@ -5,5 +5,5 @@
 // changed, and perhaps one change that was not made yet; undoing that is harmless,
 // since it restores the value that is still there. What does not outlive a boot is
 // dropped from the record of another boot. One process at a time has the record.
-// The package touches its own folder only.
+// The package touches its own directory only.
 package record

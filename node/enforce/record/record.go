@@ -35,7 +35,7 @@ type Change struct {
 	// For a while: it is undone before anything else is done.
 	Passing bool `json:"passing,omitempty"`
 	// Held is set for what was right already and has not been changed: it is on record for
-	// the day when somebody else changes it and it is set back, as Before is its value then.
+	// the day another program changes it and it is restored, as Before is its value then.
 	Held bool `json:"held,omitempty"`
 }
 
@@ -75,13 +75,13 @@ func (e *LockedError) Error() string {
 	return "lock " + e.Dir + ": " + who + " is at work: systemctl reload berth-node lets the daemon read its configuration again, systemctl stop berth-node ends it"
 }
 
-// Open takes the record of a folder, which is made if it is missing.
+// Open takes the record of a directory, which is made if it is missing.
 func Open(dir, boot string) (*Record, error) {
 	lock, err := takeLock(dir)
 	if err != nil {
 		return nil, err
 	}
-	_ = lock.Truncate(0) // who has it is told to others; without it they know less
+	_ = lock.Truncate(0) // for the others' error message
 	_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
 	r, err := Read(dir, boot)
 	if err != nil {

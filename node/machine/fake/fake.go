@@ -12,7 +12,7 @@ import (
 	"github.com/berth-runtime/berth/node/machine"
 )
 
-// Machine is a folder that stands for a machine: 4 processors, 8 GiB.
+// Machine is a directory that stands for a machine: 4 processors, 8 GiB.
 type Machine struct {
 	*machine.Machine
 	T       testing.TB
@@ -80,7 +80,7 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// Open looks at the folder anew, as a program does that starts.
+// Open looks at the directory again, as a program does that starts.
 func (m *Machine) Open() *Machine {
 	m.T.Helper()
 	var units machine.Units
@@ -105,7 +105,7 @@ func (m *Machine) Config(text string) *config.Config {
 	return c
 }
 
-// Mkdir makes a folder of the machine.
+// Mkdir makes a directory of the machine.
 func (m *Machine) Mkdir(path string) {
 	m.T.Helper()
 	if err := os.MkdirAll(m.Dir+path, 0o755); err != nil {
@@ -132,7 +132,7 @@ func (m *Machine) Read(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// Remove takes a file, or a folder with all that is in it, away.
+// Remove takes a file, or a directory with all that is in it, away.
 func (m *Machine) Remove(path string) {
 	m.T.Helper()
 	if err := os.RemoveAll(m.Dir + path); err != nil {
@@ -140,7 +140,7 @@ func (m *Machine) Remove(path string) {
 	}
 }
 
-// groupDirs are the folders of a cgroup, by controller.
+// groupDirs are the directories of a cgroup, by controller.
 func (m *Machine) groupDirs(path string) map[string]string {
 	dirs := map[string]string{}
 	for _, c := range controllers {
@@ -204,7 +204,7 @@ func (m *Machine) Root(pid int, dir string) {
 	m.Link(fmt.Sprintf("/proc/%d/root", pid), m.Dir+dir)
 }
 
-// Link makes a symbolic link, in the place of one that is there.
+// Link makes a symbolic link, in place of one that is there.
 func (m *Machine) Link(link, to string) {
 	m.T.Helper()
 	m.Mkdir(filepath.Dir(link))

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-runtime/berth/shim/engine"
 )
 
-// Engine is the engine for the containers of one state folder.
+// Engine is the engine for the containers of one state directory.
 type Engine struct {
 	runtime *container.Runtime
 }

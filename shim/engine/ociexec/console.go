@@ -18,7 +18,7 @@ type consoleSocket struct {
 	fd        int
 }
 
-// newConsoleSocket listens in a folder of its own in the temporary folder: the
+// newConsoleSocket listens in a directory of its own in the temporary directory: the
 // path of a bundle may be longer than the 107 bytes that a socket can have.
 func newConsoleSocket() (*consoleSocket, error) {
 	dir, err := os.MkdirTemp("", "berth-pty-")

@@ -7,6 +7,6 @@
 // runtime's own log, in JSON, so that its sentence reaches the user.
 //
 // The package writes into the container's bundle (logs, pid files, process
-// files) and the temporary folder (console sockets), and executes nothing but
+// files) and the temporary directory (console sockets), and executes nothing but
 // the runtime.
 package ociexec

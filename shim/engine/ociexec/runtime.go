@@ -115,7 +115,7 @@ func (r *Runtime) spawn(ctx context.Context, bundle string, args []string, stdio
 	}
 	if console != nil {
 		if p.Console, err = console.receive(); err != nil {
-			// It is a child of ours, not yet reaped, so nobody else has its number.
+			// It is a child of ours, not yet reaped, so no one else has its number.
 			unix.Kill(p.Pid, unix.SIGKILL)
 			return nil, &halfMade{err}
 		}
@@ -173,7 +173,7 @@ func (c *container) Delete(ctx context.Context, force bool) error {
 	if err == nil || errors.Is(err, engine.ErrNotFound) {
 		return nil
 	}
-	// Runtimes word it differently, but all of them keep a folder for each container.
+	// Runtimes word it differently, but all of them keep a directory for each container.
 	if _, statErr := os.Lstat(filepath.Join(c.runtime.config.Root, c.id)); errors.Is(statErr, os.ErrNotExist) {
 		return nil
 	}

@@ -97,7 +97,7 @@ func ReadConfig(dir string) (*Config, error) {
 	return c, nil
 }
 
-// namesUnit takes no slice for none: whoever writes for systemd by habit says which.
+// namesUnit takes no slice for none: those written for systemd name one.
 func namesUnit(cgroupsPath string) bool {
 	slice, rest, _ := strings.Cut(cgroupsPath, ":")
 	return strings.HasSuffix(slice, ".slice") && !strings.Contains(slice, "/") && strings.Count(rest, ":") == 1
@@ -117,7 +117,7 @@ func ownPid(d *json.Decoder) bool {
 	return kind == "pid" && path == ""
 }
 
-// Write writes a file in a bundle so that whoever reads it, after a crash of ours
+// Write writes a file in a bundle so that a reader, after a crash of ours
 // too, finds all of it or what was there before.
 func Write(dir, name string, content []byte) error {
 	temporary := filepath.Join(dir, "."+strings.ReplaceAll(name, "/", "-"))
@@ -127,7 +127,7 @@ func Write(dir, name string, content []byte) error {
 	return os.Rename(temporary, filepath.Join(dir, name))
 }
 
-// members is the folder in a group leader's bundle that has a file for each
+// members is the directory in a group leader's bundle that has a file for each
 // other container of its group, with the path of that one's bundle in it.
 const members = "shim-members"
 
@@ -199,7 +199,7 @@ func LoadEnd(dir string) (End, bool) {
 }
 
 // parsePid gives 0 for what can't be a process: a file of the bundle may have been cut short, or be another's. A negative number would be a
-// process group to whom it is passed on.
+// process group that it is passed on to.
 func parsePid(text string) int {
 	const most = 1 << 22 // PID_MAX_LIMIT of include/linux/threads.h
 	pid, err := strconv.ParseUint(text, 10, 32)

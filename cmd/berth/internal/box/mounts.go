@@ -84,7 +84,7 @@ func (o *Options) resolver() (string, bool) {
 	return name, err == nil && strings.HasPrefix(name, "/run/")
 }
 
-// How the current folder is shown, read-only in any case.
+// How the current directory is shown, read-only in any case.
 type dirShow int
 
 const (
@@ -93,7 +93,7 @@ const (
 	asItIs
 )
 
-// dir says how the current folder, by its real path, is shown: not at all where something was asked for
+// dir says how the current directory, by its real path, is shown: not at all where something was asked for
 // in its place, or where it belongs to a file system of the kernel's.
 //
 // As a mount of the host's it would have the host's sockets and pipes in it, which

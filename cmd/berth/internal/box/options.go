@@ -15,15 +15,15 @@ import (
 // Options are what a box was asked for.
 type Options struct {
 	Command []string
-	// Rootfs is a folder to use as the root; "" for the host's own.
+	// Rootfs is a directory to use as the root; "" for the host's own.
 	Rootfs string
-	// Workdir is where the command begins; "" for the current folder, or the root of
+	// Workdir is where the command begins; "" for the current directory, or the root of
 	// a Rootfs.
 	Workdir string
 	User    string // USER[:GROUP]; "" for the caller
 	Env     []string
 	Binds   []Bind
-	Tmp     []string // folders to be empty, in memory
+	Tmp     []string // directories to be empty, in memory
 	HostNet bool
 	// Seccomp is the profile; nil for none.
 	Seccomp  *specs.LinuxSeccomp

@@ -29,7 +29,7 @@ func Here() (*Caller, error) {
 	return &Caller{UID: os.Geteuid(), GID: os.Getegid(), Dir: dir, Environ: os.Environ()}, nil
 }
 
-// Abs makes a path absolute by the real path of the current folder: a link that leads
+// Abs makes a path absolute by the real path of the current directory: a link that leads
 // to it, in a /tmp say, is not in the box.
 func Abs(name string) (string, error) {
 	if filepath.IsAbs(name) {
@@ -85,7 +85,7 @@ func (o *Options) Spec(c *Caller) (*specs.Spec, error) {
 		s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace})
 	}
 	if c.UID != 0 {
-		// An ordinary user is whoever he wants in a user namespace, as one id: nothing
+		// Ordinary users can be any user in a user namespace, as one id: nothing
 		// that is another's becomes his.
 		s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
 		s.Linux.UIDMappings = []specs.LinuxIDMapping{{ContainerID: user.UID, HostID: uint32(c.UID), Size: 1}}

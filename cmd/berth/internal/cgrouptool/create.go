@@ -10,7 +10,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup"
 )
 
-// Access is to whom a new cgroup is handed over, by the rules of cgcreate(1).
+// Access says who gets a new cgroup, by the rules of cgcreate(1).
 // What is nil stays as the kernel makes it.
 type Access struct {
 	Admin *Account // may set limits and make children: -a

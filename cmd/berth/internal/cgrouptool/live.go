@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Live is a ranking that is drawn anew on a terminal until somebody has seen enough.
+// Live is a ranking that is redrawn on a terminal until the user quits.
 type Live struct {
 	Meter   *Meter
 	Ranking Ranking

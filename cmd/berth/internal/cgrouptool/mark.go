@@ -12,11 +12,11 @@ import (
 
 // A cgroup that these tools make carries an extended attribute, so that it is
 // known as theirs by the next call, and by no call when it was removed and made
-// anew by somebody else, as a list in a file would claim. The kernel keeps
+// again by another program, as a list in a file would claim. The kernel keeps
 // such attributes on version 1 and 2, since Linux 5.7 the user ones too.
 //
 // The trusted one can be set and seen with CAP_SYS_ADMIN only. The user one
-// can be set by whoever owns the directory, so it counts for the owner alone.
+// can be set by the directory's owner, so it counts for the owner alone.
 const (
 	trustedMark = "trusted.berth"
 	userMark    = "user.berth"

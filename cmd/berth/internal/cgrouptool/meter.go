@@ -44,7 +44,7 @@ func (t *Tools) NewMeter(target Target, depth int) *Meter {
 // A Named is a cgroup that is shown by a name of its own.
 type Named struct{ Name, Path string }
 
-// NewNamedMeter measures the cgroups that a function lists, each time anew, with
+// NewNamedMeter measures the cgroups that a function lists, each time again, with
 // those below them down to a depth. One that has gone meanwhile is left out.
 func (t *Tools) NewNamedMeter(list func() ([]Named, error), depth int) *Meter {
 	return &Meter{tools: t, now: time.Now, look: func(visit func(*Node)) error {
@@ -93,7 +93,7 @@ func (m *Meter) Sample() ([]Row, error) {
 }
 
 // rate is what a counter gained. One that is less than before belongs to a
-// cgroup that was removed and made anew in between.
+// cgroup that was removed and recreated in between.
 func rate(before, after *uint64, elapsed float64) *float64 {
 	if before == nil || after == nil || *after < *before {
 		return nil

@@ -20,10 +20,10 @@ type Tools struct {
 	Warn func(message string)
 
 	cut  bool   // it was told that some cgroups are too deep
-	root string // "" for the machine, a folder for a copied or made-up tree
+	root string // "" for the machine, a directory for a copied or made-up tree
 }
 
-// New detects the host's cgroups. root is "", or the folder of a copied tree
+// New detects the host's cgroups. root is "", or the directory of a copied tree
 // (see cgroup.DetectIn).
 func New(root string) (*Tools, error) {
 	host, err := cgroup.DetectIn(root)
@@ -97,7 +97,7 @@ func (t *Tools) in(g *cgroup.Group) []*cgroup.Hierarchy {
 
 // children lists the names of the cgroups in a directory, in order. One that
 // is removed meanwhile has none. Nor has one whose path is longer than the kernel
-// takes: whoever may write to a cgroup can make such, and spoils nothing by it.
+// takes: any process that may write to a cgroup can create such names, and breaks nothing.
 func (t *Tools) children(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, unix.ENAMETOOLONG) {

@@ -3,7 +3,7 @@
 //
 // Examine reads files below a root (so that tests can show it made-up machines)
 // and, on the machine itself, tries system calls that change nothing. It starts
-// no container and writes nothing. Each Finding says whom it concerns: what
+// no container and writes nothing. Each Finding says which users it concerns: what
 // only ordinary users miss is no fault of a machine on which root runs
 // containers, and the other way round.
 //

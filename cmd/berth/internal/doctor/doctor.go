@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Audience is whom a finding concerns.
+// Audience says which users a finding concerns.
 type Audience uint8
 
 // Root runs containers with the host's rights, User without.
@@ -43,9 +43,9 @@ type Fix struct {
 	File, Content string
 }
 
-// A Machine is what is examined, and by whom.
+// A Machine is what is examined, and by which user.
 type Machine struct {
-	// Root is "" for this machine, or a folder with another one's files.
+	// Root is "" for this machine, or a directory with another one's files.
 	Root string
 	UID  int
 	Name string // of the user, "" where there is no name
@@ -64,7 +64,7 @@ func Here() *Machine {
 	return m
 }
 
-// Kind is whom the caller's own containers concern.
+// Kind is the audience that the caller belongs to.
 func (m *Machine) Kind() Audience {
 	if m.UID == 0 {
 		return Root

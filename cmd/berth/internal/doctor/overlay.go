@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryOverlay mounts an overlay of two folders in namespaces of its own. It has no
-// upper folder: which file systems can hold one is another question.
+// tryOverlay mounts an overlay of two directories in namespaces of its own. It has no
+// upper directory: which file systems can hold one is another question.
 func tryOverlay() error {
 	mount, err := exec.LookPath("mount")
 	if err != nil {

@@ -5,7 +5,7 @@
 // A client opens a stream and says its id; a task that is created later names the
 // id in place of a path. Each side may send only as much as the other has told it
 // to: so a reader that does not read stops the process that writes, as a full pipe
-// does, and nobody else.
+// does, and no one else.
 //
 // The package moves bytes between the streams and the pipes that package stdio
 // gives it.

@@ -23,7 +23,7 @@ const (
 type Service struct {
 	mu   sync.Mutex
 	open map[string]*stream
-	// changed is closed, and made anew, when a stream comes.
+	// changed is closed, and recreated, when a stream comes.
 	changed chan struct{}
 }
 
@@ -43,7 +43,7 @@ func (s *Service) Register(server *ttrpc.Server) {
 	server.RegisterStream("containerd.services.streaming.v1.Streaming", "Stream", s.serve)
 }
 
-// serve keeps a stream open for whoever will ask for it by its id.
+// serve keeps a stream open until it is asked for by its id.
 func (s *Service) serve(ctx context.Context, ts *ttrpc.Stream) error {
 	var first wire.Any
 	var init wire.StreamInit

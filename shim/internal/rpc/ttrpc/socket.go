@@ -36,10 +36,10 @@ func Dial(path string) (*os.File, error) {
 }
 
 // Listen makes the socket at path, for its owner alone. The error wraps
-// EADDRINUSE when the file is there, whether or not anybody serves it.
+// EADDRINUSE when the file is there, whether or not a process serves it.
 //
 // The socket is made under another name, and gets its own when it listens: so
-// whoever finds one that refuses connections knows that its server is dead.
+// one that refuses connections has a dead server.
 // Callers keep each other apart: what there is of the other name is taken for
 // that of one who was killed.
 func Listen(path string) (*os.File, error) {
@@ -98,7 +98,7 @@ func Accept(listener *os.File) (*os.File, error) {
 }
 
 // SamePeer says whether the process that connected is of our own user and
-// group, for whoever can call a shim can start processes as root.
+// group, because any process that can call a shim can start processes as root.
 func SamePeer(conn *os.File) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
