@@ -66,8 +66,8 @@ func markdownTable(b *bytes.Buffer) {
 	b.WriteString(`# The resource ledger
 
 What each resource of the OCI runtime spec becomes on cgroup v1, on cgroup v2,
-and as a property of a systemd unit on either, with the least version of systemd.
-Printed by ` + "`berth cgroup ledger`" + ` from the table that the runtime works by.
+and as a systemd unit property on either, with the minimum systemd version.
+Printed by ` + "`berth cgroup ledger`" + ` from the table that the runtime itself uses.
 
 `)
 	markdownRow(b, "field", "meaning", "v1 file", "v1 systemd", "v2 file", "v2 systemd", "conversion")

@@ -115,7 +115,7 @@ func (c *Container) leftover(ours bool) (*Leftover, error) {
 			c.runtime.note("%s in %s is not a container's directory", c.ID, c.runtime.Root)
 			return nil, nil
 		}
-		return &Leftover{ID: c.ID, Why: "its making, or its deletion, was killed", What: []string{folder},
+		return &Leftover{ID: c.ID, Why: "its creation or deletion was killed", What: []string{folder},
 			remove: func() error { c.removeFolder(); return nil }}, nil
 	}
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Container) leftover(ours bool) (*Leftover, error) {
 				what = append([]string{"its cgroup " + c.Cgroup.Path}, what...)
 			}
 		}
-		return &Leftover{ID: c.ID, Why: "its making was killed", What: what, remove: c.remove}, nil
+		return &Leftover{ID: c.ID, Why: "its creation was killed", What: what, remove: c.remove}, nil
 	case !c.Alive() && !c.has(configFile):
 		return &Leftover{ID: c.ID, Why: "its deletion was killed", What: []string{folder}, remove: c.remove}, nil
 	}

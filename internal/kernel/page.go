@@ -10,12 +10,12 @@ func Page() []byte {
 	var b strings.Builder
 	b.WriteString(`# Kernel features
 
-What of newer kernels this project uses, from which Linux on it is there, and what is done without it. The floor is Linux ` + Floor + `. A feature
-is found by trying it, never by the kernel's version; ` + "`berth doctor`" + ` tells what this kernel has. What a kernel lacks and has no
-substitute is refused by an error that names the feature and the least Linux.
+The kernel features this project uses, the Linux version that introduced each one, and the fallback. The minimum is Linux ` + Floor + `. A feature
+is detected by trying it, never by the kernel's version; ` + "`berth doctor`" + ` shows what this kernel has. If a feature is missing and has no
+fallback, the error names the feature and the minimum Linux version.
 `)
 	for _, s := range Sections {
-		b.WriteString("\n## " + s.Title + "\n\n| feature | least | use | without it | cost of that |\n| --- | --- | --- | --- | --- |\n")
+		b.WriteString("\n## " + s.Title + "\n\n| feature | since | use | fallback | cost of the fallback |\n| --- | --- | --- | --- | --- |\n")
 		for _, f := range s.Features {
 			least := f.Least
 			if f.More != "" {

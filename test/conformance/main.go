@@ -35,9 +35,9 @@ func write(w io.Writer, rows []row) {
 	}
 	fmt.Fprintf(w, `# Conformance
 
-What [the OCI runtime specification](https://github.com/opencontainers/runtime-spec) 1.3 demands of a runtime on Linux, and which tests cover it.
-A test is named by its folder and function. Those of `+"`test/integration`"+` look from inside a container; they are skipped, with the reason, where the
-machine lacks what they need; a demand for which that is most machines says so, and has a test beside it that looks at what the kernel is asked for. %d of %d demands have a test; a dash says that there is none.
+What [the OCI runtime specification](https://github.com/opencontainers/runtime-spec) 1.3 requires of a runtime on Linux, and which tests cover it.
+A test is named by its directory and function. Those in `+"`test/integration`"+` look from inside a container. They are skipped, with the reason, if the
+machine lacks what they need. Where that is most machines, the row says so, and names another test that checks what the kernel is asked for. %d of %d requirements have a test; a dash means none.
 
 This page is generated from `+"`test/conformance/table.txt`"+` by `+"`make docs`"+`.
 `, covered, len(rows))
@@ -45,7 +45,7 @@ This page is generated from `+"`test/conformance/table.txt`"+` by `+"`make docs`
 	for _, r := range rows {
 		if r.document != document {
 			document = r.document
-			fmt.Fprintf(w, "\n## %s\n\n| section | | demand | tests |\n| --- | --- | --- | --- |\n", document)
+			fmt.Fprintf(w, "\n## %s\n\n| section | | requirement | tests |\n| --- | --- | --- | --- |\n", document)
 		}
 		tests := "–"
 		for i, t := range r.tests {

@@ -22,16 +22,16 @@ func main() {
 
 // page writes the page of the documentation.
 func page(w io.Writer, rows []*row) {
-	fmt.Fprint(w, `# What differs from runc and crun
+	fmt.Fprint(w, `# Differences from runc and crun
 
-The same configs and the same commands are run under Berth, runc and crun, and everything is compared that a process inside can see, and its caller and the host outside: some thousand configs, made
-of every entry of the specification with its interesting values, alone, by twos and by chance; as root, in a user namespace and as an ordinary user; on cgroup v1, v2 and both at once
-([how](../test/differential/doc.go)). The tables are all that differs from runc, each row with its reason; another difference fails the tests.
-The last table is of defects.
+The tests run the same configs and commands under Berth, runc and crun, and compare everything that a process inside can see, and its caller and the host outside: some thousand configs, built
+from every entry of the specification with its interesting values, alone, in pairs and at random; as root, in a user namespace and as an ordinary user; on cgroup v1, v2 and hybrid hosts
+([how](../test/differential/doc.go)). These tables list every difference from runc, with its reason; any other difference fails the tests.
+The last table lists defects.
 
 This page is generated from `+"`test/differential/table.txt`"+` by `+"`make docs`"+`.
 `)
-	fmt.Fprintf(w, "\n## The last whole run\n\n| | |\n| --- | --- |\n")
+	fmt.Fprintf(w, "\n## The last full run\n\n| | |\n| --- | --- |\n")
 	seen := map[string]bool{}
 	for line := range strings.Lines(counts) {
 		if seen[line] {
@@ -41,7 +41,7 @@ This page is generated from `+"`test/differential/table.txt`"+` by `+"`make docs
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		fmt.Fprintf(w, "| %s | %s |\n", name, value)
 	}
-	for _, verdict := range []struct{ name, title string }{{"better", "Better"}, {"equal", "Other, and as good"}, {"open", "Known differences, to be mended"}} {
+	for _, verdict := range []struct{ name, title string }{{"better", "Better"}, {"equal", "Different, and as good"}, {"open", "Known defects"}} {
 		fmt.Fprintf(w, "\n## %s\n\n| what | why | seen as | with | Berth | runc |\n| --- | --- | --- | --- | --- | --- |\n", verdict.title)
 		for _, r := range rows {
 			if r.verdict == verdict.name {
