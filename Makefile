@@ -110,7 +110,7 @@ sbom: build ## write the software bill of materials of all programs to dist/
 	build/scripts/sbom dist
 
 .PHONY: reproducible
-reproducible: ## build all programs and packages twice, in different folders, and compare them
+reproducible: ## build all programs and packages twice, in different directories, and compare them
 	build/scripts/check-reproducible
 
 .PHONY: fuzz
