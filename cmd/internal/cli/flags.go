@@ -104,6 +104,10 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		flag := f.find(name)
 		if flag == nil {
+			if letters, ok := f.bundle(arg); ok {
+				args = append(letters, args...)
+				continue
+			}
 			return rest, &UnknownFlag{Spelling: arg, name: name, hint: meant("--"+name, f.spellings())}
 		}
 		if !hasValue && flag.Value == "" {
@@ -119,6 +123,22 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 		}
 	}
 	return rest, nil
+}
+
+// bundle takes letters written together apart, as getopt(3) does: -nvr NAME is -n -v -r NAME. All but
+// the last are switches. A word of letters that is close to an option's name is a typing mistake.
+func (f *Flags) bundle(arg string) (letters []string, ok bool) {
+	if len(arg) < 3 || arg[1] == '-' || len(arg) > 5 && meant("-"+arg, f.spellings()) != "" {
+		return nil, false
+	}
+	for i, letter := range arg[1:] {
+		flag := f.find(string(letter))
+		if flag == nil || flag.Value != "" && i < len(arg)-2 {
+			return nil, false
+		}
+		letters = append(letters, "-"+string(letter))
+	}
+	return letters, true
 }
 
 // UnknownFlag is the error for an option that a command does not have.
