@@ -175,13 +175,15 @@ func (p *program) set(force bool, list []cgrouptool.Target, settings []string, f
 	}
 	var given *specs.LinuxResources
 	if file != "" {
+		var unknown []spec.Complaint
 		data, err := readInput(file, os.Stdin)
 		if err == nil {
-			given, err = cgrouptool.ParseResources(data)
+			given, unknown, err = cgrouptool.ParseResources(data)
 		}
 		if err != nil {
 			return fmt.Errorf("--resources %s: %w", file, err)
 		}
+		p.warnOfKeys(file, unknown)
 	}
 	var from *cgroup.Group
 	if source != "" {
@@ -219,6 +221,13 @@ func (p *program) set(force bool, list []cgrouptool.Target, settings []string, f
 		}
 	}
 	return nil
+}
+
+// warnOfKeys tells of keys in a file that no one reads.
+func (p *program) warnOfKeys(file string, unknown []spec.Complaint) {
+	for _, key := range unknown {
+		p.log.Warn(file + ": " + key.Error())
+	}
 }
 
 // sortSettings tells files from fields.

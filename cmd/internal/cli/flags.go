@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/berth-runtime/berth/internal/typo"
 )
 
 // A Flag is one option of a command.
@@ -108,7 +110,7 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 				args = append(letters, args...)
 				continue
 			}
-			return rest, &UnknownFlag{Spelling: arg, name: name, hint: meant("--"+name, f.spellings())}
+			return rest, &UnknownFlag{Spelling: arg, name: name, hint: didYouMean("--"+name, f.spellings())}
 		}
 		if !hasValue && flag.Value == "" {
 			value = "true"
@@ -128,7 +130,7 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 // bundle takes letters written together apart, as getopt(3) does: -nvr NAME is -n -v -r NAME. All but
 // the last are switches. A word of letters that is close to an option's name is a typing mistake.
 func (f *Flags) bundle(arg string) (letters []string, ok bool) {
-	if len(arg) < 3 || arg[1] == '-' || len(arg) > 5 && meant("-"+arg, f.spellings()) != "" {
+	if len(arg) < 3 || arg[1] == '-' || len(arg) > 5 && typo.Meant("-"+arg, f.spellings()) != "" {
 		return nil, false
 	}
 	for i, letter := range arg[1:] {
@@ -145,6 +147,14 @@ func (f *Flags) bundle(arg string) (letters []string, ok bool) {
 type UnknownFlag struct{ Spelling, name, hint string }
 
 func (e *UnknownFlag) Error() string { return "unknown option " + e.Spelling + e.hint }
+
+// didYouMean is the end of an error about an unknown word.
+func didYouMean(word string, names []string) string {
+	if meant := typo.Meant(word, names); meant != "" {
+		return ", did you mean " + meant + "?"
+	}
+	return ""
+}
 
 // spellings are the options that help tells of, as they are written.
 func (f *Flags) spellings() (names []string) {
