@@ -43,17 +43,8 @@ func readCPU(r *statsReader, s *Stats, _ Part) {
 			c.PerCPUUser, c.PerCPUSystem = parseUsageAll(text)
 			c.User, c.System = sum(c.PerCPUUser), sum(c.PerCPUSystem)
 		}
-		// What usage_all calls user or system is what each tick found; these are the whole time, divided by that.
 		if text, ok := r.text(acct, "cpuacct.stat"); ok {
-			const tick = 1e9 / 100 // USER_HZ, on every machine that Go runs on
-			for key, value := range flatKeyed(text) {
-				switch key {
-				case "user":
-					c.User = ptr.To(value * tick)
-				case "system":
-					c.System = ptr.To(value * tick)
-				}
-			}
+			c.divide(text)
 		}
 	}
 	// Version 2 counts time without a controller; the quota's figures are
@@ -81,6 +72,30 @@ func readCPU(r *statsReader, s *Stats, _ Part) {
 	if r.count > before {
 		s.CPU = c
 	}
+}
+
+// divide splits the time used as cpuacct.stat does. usage_all counts what each tick found, which for a
+// short command is nothing; cpuacct.stat is the whole time divided by that, but rounded to ticks.
+func (c *CPUStats) divide(stat []byte) {
+	const tick = 1e9 / 100 // USER_HZ, on every machine that Go runs on
+	var user, system uint64
+	for key, value := range flatKeyed(stat) {
+		switch key {
+		case "user":
+			user = value
+		case "system":
+			system = value
+		}
+	}
+	if c.Usage == nil {
+		c.User, c.System = ptr.To(user*tick), ptr.To(system*tick)
+		return
+	}
+	if user == 0 && system == 0 {
+		user = 1 // less than a tick in all, most of it likely the program's own
+	}
+	share := min(*c.Usage, uint64(float64(*c.Usage)*(float64(user)/(float64(user)+float64(system)))))
+	c.User, c.System = ptr.To(share), ptr.To(*c.Usage-share)
 }
 
 // fill takes the lines of a cpu.stat of either version; with timed, the times

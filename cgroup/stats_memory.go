@@ -51,6 +51,17 @@ type SwapEvents struct {
 	Fail *uint64 `json:"fail,omitempty"`
 }
 
+// LimitHit reports whether a limit of this group itself was hit, and not only one above it.
+func (m *MemoryStats) LimitHit() bool {
+	if m.Events != nil && m.Events.OOM != nil { // version 2
+		return *m.Events.OOM > 0
+	}
+	// Version 1 counts each charge that failed, at the limit that it failed at. memory and swap
+	// together are charged first, so where both limits are the same (no swap) only theirs counts.
+	failed := func(c *Counter) bool { return c != nil && c.Failures != nil && *c.Failures > 0 }
+	return failed(&m.Counter) || failed(m.MemoryAndSwap)
+}
+
 // WorkingSet is the use without the files that were not touched lately, which
 // the kernel gives up first; nil if it is not known.
 func (m *MemoryStats) WorkingSet() *uint64 {

@@ -183,8 +183,8 @@ func TestStatsOfLegacy(t *testing.T) {
 		t.Fatal(err)
 	}
 	num(t, "usage", s.CPU.Usage, 30)
-	num(t, "user", s.CPU.User, 30_000_000)
-	num(t, "system", s.CPU.System, 20_000_000)
+	num(t, "user", s.CPU.User, 18)
+	num(t, "system", s.CPU.System, 12)
 	num(t, "throttled", s.CPU.Throttled, 2)
 	if len(s.CPU.PerCPUUser) != 2 || s.CPU.PerCPUUser[1] != 15 || s.CPU.PerCPU[0] != 10 {
 		t.Errorf("per CPU %v %v", s.CPU.PerCPU, s.CPU.PerCPUUser)

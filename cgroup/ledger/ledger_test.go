@@ -387,6 +387,10 @@ func TestTook(t *testing.T) {
 		{"cpuset.cpus", "0-3", "0-1", false},
 		{"hugetlb.2MB.max", "4194305", "4194304", false},
 		{"pids.max", "max", "max", true},
+		{"memory.oom_control", "1", "oom_kill_disable 1\nunder_oom 0\noom_kill 0\n", true},
+		{"memory.oom_control", "1", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", false},
+		{"io.weight", "200", "default 200\n8:0 100\n", true},
+		{"io.weight", "200", "default 100\n8:0 200\n", false},
 	} {
 		same, why := Write{File: c.file, Value: c.wrote}.Took(c.got)
 		if same != c.same || (why == "") != same {

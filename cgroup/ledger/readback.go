@@ -29,6 +29,11 @@ func (w Write) Took(got string) (bool, string) {
 	}
 	same := false
 	switch {
+	case w.File == "memory.oom_control":
+		same = strings.HasPrefix(got, "oom_kill_disable "+want+"\n")
+	case w.File == "io.weight" || w.File == "io.bfq.weight":
+		first, _, _ := strings.Cut(got, "\n") // devices come below
+		same = first == "default "+want
 	case strings.HasPrefix(w.File, "cpuset."):
 		a, err1 := ParseList(want)
 		b, err2 := ParseList(got)

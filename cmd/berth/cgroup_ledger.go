@@ -81,13 +81,14 @@ func (p *program) cgroupTranslate() *cli.Command {
 		if err != nil {
 			return err
 		}
-		resources, err := cgrouptool.ParseResources(data)
+		resources, unknown, err := cgrouptool.ParseResources(data)
 		if err == nil {
 			_, err = spec.CheckResources(resources)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
+		p.warnOfKeys(args[0], unknown)
 		translation, err := cgrouptool.Translate(resources, where, formula)
 		if err != nil {
 			return err

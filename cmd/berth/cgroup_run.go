@@ -23,6 +23,7 @@ func (p *program) cgroupExec() *cli.Command {
 	}
 	targets.define(&c.Flags)
 	targets.defineForce(&c.Flags)
+	stickyFlag(&c.Flags)
 	c.Run = func(args []string) error {
 		list, args, err := targets.leading(args)
 		if err != nil {
@@ -46,6 +47,13 @@ func (p *program) cgroupExec() *cli.Command {
 		return cannotRun(args[0], unix.Exec(path, args, os.Environ()))
 	}
 	return c
+}
+
+// stickyFlag is for scripts that call cgexec and cgclassify, where it keeps cgrulesengd from moving the
+// processes again. Nothing of Berth's moves a process by rules.
+func stickyFlag(f *cli.Flags) {
+	var always bool
+	f.Bool(&always, "sticky", "", "accepted for cgexec and cgclassify scripts; has no effect, as nothing moves processes later")
 }
 
 // cannotRun ends with the status that shells give to a command that is not
@@ -73,6 +81,7 @@ func (p *program) cgroupClassify() *cli.Command {
 	}
 	targets.define(&c.Flags)
 	targets.defineForce(&c.Flags)
+	stickyFlag(&c.Flags)
 	c.Run = func(args []string) error {
 		list, args, err := targets.leading(args)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/spec"
@@ -124,7 +125,7 @@ func (v *values) print(b *bytes.Buffer, target cgrouptool.Target, found []cgroup
 func (p *program) cgroupSet() *cli.Command {
 	var targets targetFlags
 	var settings []string
-	file := ""
+	file, source := "", ""
 	c := &cli.Command{
 		Args: "[NAME=VALUE…] [PATH…]", Most: -1,
 		Summary: "Set the limits of cgroups.",
@@ -136,12 +137,14 @@ func (p *program) cgroupSet() *cli.Command {
 		Examples: []string{
 			"berth cgroup set memory.limit=64M pids.limit=20 demo",
 			"berth cgroup set -r cpu.quota=50000 -g cpu:/demo",
+			"berth cgroup set --copy-from demo other",
 			`echo '{"memory": {"limit": 67108864}}' | berth cgroup set --resources - demo`,
 		},
 	}
 	targets.define(&c.Flags)
 	c.Flags.Strings(&settings, "variable", "r", "NAME=VALUE", "same as the argument")
 	c.Flags.String(&file, "resources", "", "FILE", "read limits from a resources object or a config.json; - for standard input")
+	c.Flags.String(&source, "copy-from", "", "PATH", "copy the limits of another cgroup first")
 	targets.defineForce(&c.Flags)
 	c.Run = func(args []string) error {
 		paths := args[:0:0]
@@ -157,28 +160,41 @@ func (p *program) cgroupSet() *cli.Command {
 		if err != nil {
 			return err
 		}
-		if len(settings) == 0 && file == "" {
+		if len(settings) == 0 && file == "" && source == "" {
 			return errors.New("no limit is given: it is written as NAME=VALUE")
 		}
-		return p.set(targets.force, list, settings, file)
+		return p.set(targets.force, list, settings, file, source)
 	}
 	return c
 }
 
-func (p *program) set(force bool, list []cgrouptool.Target, settings []string, file string) error {
+func (p *program) set(force bool, list []cgrouptool.Target, settings []string, file, source string) error {
 	tools, err := p.cgroupTools(force)
 	if err != nil {
 		return err
 	}
 	var given *specs.LinuxResources
 	if file != "" {
+		var unknown []spec.Complaint
 		data, err := readInput(file, os.Stdin)
 		if err == nil {
-			given, err = cgrouptool.ParseResources(data)
+			given, unknown, err = cgrouptool.ParseResources(data)
 		}
 		if err != nil {
 			return fmt.Errorf("--resources %s: %w", file, err)
 		}
+		p.warnOfKeys(file, unknown)
+	}
+	var from *cgroup.Group
+	if source != "" {
+		target, err := cgrouptool.ParseTarget(source)
+		if err == nil {
+			from, err = tools.Open(target)
+		}
+		if err != nil {
+			return fmt.Errorf("--copy-from: %w", err)
+		}
+		defer from.Close()
 	}
 	for _, target := range list {
 		g, err := tools.Open(target)
@@ -186,6 +202,14 @@ func (p *program) set(force bool, list []cgrouptool.Target, settings []string, f
 			return err
 		}
 		defer g.Close()
+		settings := settings
+		if from != nil {
+			copied, err := tools.Copied(from, g)
+			if err != nil {
+				return fmt.Errorf("--copy-from: %w", err)
+			}
+			settings = append(copied, settings...)
+		}
 		resources, files, err := sortSettings(settings, given, func(name string) bool { return tools.HasFile(g, name) })
 		if err != nil {
 			return err
@@ -197,6 +221,13 @@ func (p *program) set(force bool, list []cgrouptool.Target, settings []string, f
 		}
 	}
 	return nil
+}
+
+// warnOfKeys tells of keys in a file that no one reads.
+func (p *program) warnOfKeys(file string, unknown []spec.Complaint) {
+	for _, key := range unknown {
+		p.log.Warn(file + ": " + key.Error())
+	}
 }
 
 // sortSettings tells files from fields.

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-runtime/berth/engine/host"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/program"
+	"github.com/berth-runtime/berth/engine/spec"
 )
 
 // Foreseen is what Create would do.
@@ -23,7 +24,7 @@ func (r *Runtime) Foresee(id string, o *CreateOptions, systemdVersion int) (*For
 	quiet := *r
 	quiet.Warn = func(message string) { f.Warnings = append(f.Warnings, message) }
 	m := &maker{o: o, Container: &Container{runtime: &quiet}}
-	_, err := quiet.planned(m, id, func(h *machine) error {
+	config, err := quiet.planned(m, id, func(h *machine) error {
 		if r.Systemd && !r.NoCgroup {
 			assumeSystemd(h, systemdVersion)
 		}
@@ -31,6 +32,9 @@ func (r *Runtime) Foresee(id string, o *CreateOptions, systemdVersion int) (*For
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, unknown := range spec.UnknownKeys(config) {
+		quiet.warn("config.json: %s", unknown.Error())
 	}
 	if m.spec.Process == nil {
 		created := *o

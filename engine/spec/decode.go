@@ -79,6 +79,9 @@ func otherCase(d *json.Decoder, keys ...string) {
 			return
 		}
 	}
+	if d.NoteUnknown {
+		noteUnknown(d, keys)
+	}
 }
 
 func require(d *json.Decoder, seen, bit uint64, key string) {

@@ -83,7 +83,7 @@ func inspectGroup(c *container.Container, i *Inspection) error {
 		return nil // without the memory controller there is nothing to tell
 	}
 	i.OOMKills = value(stats.Memory.Events.OOMKill)
-	i.OwnLimit = value(stats.Memory.Events.OOM) > 0 || stats.Memory.Events.OOM == nil && value(stats.Memory.Failures) > 0
+	i.OwnLimit = stats.Memory.LimitHit()
 	return nil
 }
 

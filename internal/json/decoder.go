@@ -47,6 +47,9 @@ type Decoder struct {
 	faults []Fault
 	more   int // faults beyond maxFaults
 
+	// NoteUnknown asks those who read objects to note keys that they don't know as faults.
+	NoteUnknown bool
+
 	strings []string // space for the string lists that Strings returns
 
 	steps [12]step // first backing of path: enough for every OCI document

@@ -97,7 +97,7 @@ func (c *Command) dispatch(path string, rest []string, help io.Writer) error {
 		}
 		names = append(names, sub.Name)
 	}
-	return &UsageError{Command: path, Err: &UnknownCommand{Name: rest[0], hint: meant(rest[0], names)}}
+	return &UsageError{Command: path, Err: &UnknownCommand{Name: rest[0], hint: didYouMean(rest[0], names)}}
 }
 
 // UnknownCommand is the error for a command that there is not.

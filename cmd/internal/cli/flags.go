@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/berth-runtime/berth/internal/typo"
 )
 
 // A Flag is one option of a command.
@@ -104,7 +106,11 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		flag := f.find(name)
 		if flag == nil {
-			return rest, &UnknownFlag{Spelling: arg, name: name, hint: meant("--"+name, f.spellings())}
+			if letters, ok := f.bundle(arg); ok {
+				args = append(letters, args...)
+				continue
+			}
+			return rest, &UnknownFlag{Spelling: arg, name: name, hint: didYouMean("--"+name, f.spellings())}
 		}
 		if !hasValue && flag.Value == "" {
 			value = "true"
@@ -121,10 +127,34 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 	return rest, nil
 }
 
+// bundle takes letters written together apart, as getopt(3) does: -nvr NAME is -n -v -r NAME. All but
+// the last are switches. A word of letters that is close to an option's name is a typing mistake.
+func (f *Flags) bundle(arg string) (letters []string, ok bool) {
+	if len(arg) < 3 || arg[1] == '-' || len(arg) > 5 && typo.Meant("-"+arg, f.spellings()) != "" {
+		return nil, false
+	}
+	for i, letter := range arg[1:] {
+		flag := f.find(string(letter))
+		if flag == nil || flag.Value != "" && i < len(arg)-2 {
+			return nil, false
+		}
+		letters = append(letters, "-"+string(letter))
+	}
+	return letters, true
+}
+
 // UnknownFlag is the error for an option that a command does not have.
 type UnknownFlag struct{ Spelling, name, hint string }
 
 func (e *UnknownFlag) Error() string { return "unknown option " + e.Spelling + e.hint }
+
+// didYouMean is the end of an error about an unknown word.
+func didYouMean(word string, names []string) string {
+	if meant := typo.Meant(word, names); meant != "" {
+		return ", did you mean " + meant + "?"
+	}
+	return ""
+}
 
 // spellings are the options that help tells of, as they are written.
 func (f *Flags) spellings() (names []string) {

@@ -109,6 +109,8 @@ func TestWhoseLimit(t *testing.T) {
 		{name: "v2, own", limit: 1 << 20, stats: cgroup.MemoryStats{Events: &cgroup.MemoryEvents{OOM: n(1), OOMKill: n(1)}}, own: true},
 		{name: "v2, above", limit: 1 << 20, stats: cgroup.MemoryStats{Events: &cgroup.MemoryEvents{OOM: n(0), OOMKill: n(1)}}},
 		{name: "v1, own", limit: 1 << 20, stats: cgroup.MemoryStats{Counter: cgroup.Counter{Failures: n(9)}, Events: &cgroup.MemoryEvents{OOMKill: n(1)}}, own: true},
+		{name: "v1, own, without swap", limit: 1 << 20, own: true,
+			stats: cgroup.MemoryStats{Counter: cgroup.Counter{Failures: n(0)}, MemoryAndSwap: &cgroup.Counter{Failures: n(9)}, Events: &cgroup.MemoryEvents{OOMKill: n(1)}}},
 		{name: "v1, the machine's", stats: cgroup.MemoryStats{Events: &cgroup.MemoryEvents{OOMKill: n(1)}}},
 	} {
 		var r Report

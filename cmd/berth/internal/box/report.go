@@ -95,12 +95,8 @@ func oomOf(o *Options, m *cgroup.MemoryStats) *OOM {
 	if m.Events == nil || value(m.Events.OOMKill) == 0 {
 		return nil
 	}
-	own := value(m.Events.OOM) > 0 // version 2
-	if m.Events.OOM == nil {       // version 1 has no such count, but one of the limit's failures
-		own = o.Memory != 0 && value(m.Failures) > 0
-	}
 	by := "a limit above the box, or the machine's memory"
-	if own && o.Memory != 0 {
+	if o.Memory != 0 && m.LimitHit() {
 		by = "--memory " + cgrouptool.Size(uint64(o.Memory))
 	}
 	return &OOM{Kills: *m.Events.OOMKill, By: by}

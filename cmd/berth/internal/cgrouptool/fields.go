@@ -13,7 +13,7 @@ import (
 // field reads a field of the OCI resources as this host holds it, in the
 // spec's own units; known says whether there is such a field.
 func (t *Tools) field(g *cgroup.Group, name string) (text string, known bool, err error) {
-	entry, size, known := entryOf(name)
+	entry, item, known := entryOf(name)
 	if !known {
 		return "", false, nil
 	}
@@ -22,7 +22,10 @@ func (t *Tools) field(g *cgroup.Group, name string) (text string, known bool, er
 		place, v2 = &entry.V2, true
 	}
 	for _, file := range place.Files {
-		file = strings.ReplaceAll(file, "<size>", size)
+		file = strings.ReplaceAll(file, "<size>", item)
+		if file == "devices.allow" {
+			file = "devices.list" // the file to read
+		}
 		if !t.HasFile(g, file) {
 			continue
 		}
@@ -30,24 +33,41 @@ func (t *Tools) field(g *cgroup.Group, name string) (text string, known bool, er
 		if err != nil {
 			return "", true, err
 		}
-		text, err := t.inSpecUnits(g, entry.Field, file, values[0].Text, v2)
+		text := values[0].Text
+		if strings.Contains(entry.Field, "*") && !strings.HasPrefix(entry.Field, "/hugepageLimits") {
+			return items(entry.Field, file, text, item), true, nil
+		}
+		text, err = t.inSpecUnits(g, entry.Field, file, text, v2)
 		return text, true, err
 	}
 	if len(place.Files) == 0 {
 		return "", true, fmt.Errorf("%s: %s", name, place.Missing)
 	}
-	return "", true, fmt.Errorf("%s: %s has no %s", name, g.Path(), strings.ReplaceAll(strings.Join(place.Files, " and no "), "<size>", size))
+	return "", true, fmt.Errorf("%s: %s has no %s", name, g.Path(), strings.ReplaceAll(strings.Join(place.Files, " and no "), "<size>", item))
 }
 
-// entryOf finds the row of a field; hugepageLimits.2MB has its size in the name.
-func entryOf(name string) (entry ledger.Entry, size string, known bool) {
-	pointer := "/" + strings.ReplaceAll(name, ".", "/")
-	if rest, found := strings.CutPrefix(name, "hugepageLimits."); found {
-		pointer, size = "/hugepageLimits/*/limit", rest
-	}
+// entryOf finds the row of a field. What a list in the spec is for has its name within: the size in
+// hugepageLimits.2MB, the device in rdma.mlx5_0.hcaHandles, the interface in network.priorities.eth0.
+// Without it the whole list is meant.
+func entryOf(name string) (entry ledger.Entry, item string, known bool) {
 	for _, e := range ledger.Table() {
-		if e.Field == pointer && !strings.HasPrefix(pointer, "/unified") {
-			return e, size, true
+		if strings.HasPrefix(e.Field, "/unified") {
+			continue
+		}
+		before, after, list := strings.Cut(e.Field, "/*")
+		before, after = fieldName(before), fieldName(after)
+		switch rest, inside := strings.CutPrefix(name, before+"."); {
+		case name == before && (!list || before != "hugepageLimits"):
+			return e, "", true
+		case !list || !inside:
+		case after == "limit": // hugepageLimits.2MB is what set calls it
+			return e, rest, true
+		case after == "":
+			return e, rest, true
+		default:
+			if item, found := strings.CutSuffix(rest, "."+after); found && item != "" {
+				return e, item, true
+			}
 		}
 	}
 	return entry, "", false
@@ -63,6 +83,8 @@ func (t *Tools) inSpecUnits(g *cgroup.Group, field, file, text string, v2 bool) 
 		return n, nil
 	}
 	switch field {
+	case "/devices":
+		return "allow " + strings.ReplaceAll(text, "\n", ", allow "), nil
 	case "/memory/disableOOMKiller":
 		return keyed(text, "oom_kill_disable"), nil
 	case "/memory/limit", "/memory/reservation", "/memory/kernel", "/memory/kernelTCP", "/pids/limit", "/hugepageLimits/*/limit":

@@ -11,19 +11,22 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// ParseResources reads a resources object, or takes it out of a config.json.
-func ParseResources(data []byte) (*specs.LinuxResources, error) {
+// ParseResources reads a resources object, or takes it out of a config.json, and tells of the keys that
+// it knows nothing of.
+func ParseResources(data []byte) (resources *specs.LinuxResources, unknown []spec.Complaint, err error) {
 	if !isConfig(data) {
-		return spec.ParseResources(data)
+		resources, err = spec.ParseResources(data)
+		return resources, spec.UnknownResourceKeys(data), err
 	}
 	config, err := spec.Parse(data)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	unknown = spec.UnknownKeys(data)
 	if config.Linux == nil || config.Linux.Resources == nil {
-		return &specs.LinuxResources{}, nil
+		return &specs.LinuxResources{}, unknown, nil
 	}
-	return config.Linux.Resources, nil
+	return config.Linux.Resources, unknown, nil
 }
 
 // isConfig tells a config.json by the version that each must have. What is

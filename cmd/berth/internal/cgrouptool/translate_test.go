@@ -26,7 +26,7 @@ func TestTranslate(t *testing.T) {
 			"unit DevicePolicy strict", "unit DeviceAllow /dev/char/1:3 rw", "v2 devices (BPF program) "}},
 	} {
 		for _, document := range []string{someResources, `{"ociVersion": "1.2.0", "root": {"path": "rootfs"}, "linux": {"resources": ` + someResources + `}}`} {
-			resources, err := ParseResources([]byte(document))
+			resources, _, err := ParseResources([]byte(document))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestTranslateRefuses(t *testing.T) {
 		`{"devices": [{"allow": true, "type": "x", "access": "r"}]}`: "/devices/0",
 	} {
 		layout, _ := ledger.Named("unified", 0)
-		resources, err := ParseResources([]byte(document))
+		resources, _, err := ParseResources([]byte(document))
 		if err == nil {
 			_, err = Translate(resources, layout, ledger.Logarithmic)
 		}

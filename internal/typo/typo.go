@@ -1,18 +1,18 @@
-package cli
+// Package typo finds the word that was meant by one that is not known.
+package typo
 
-// meant asks whether one of the names was meant, where one is like the word that was written; else it
-// is "".
-func meant(word string, names []string) string {
+// Meant is the one of the names that is most like a word, "" where none is like it.
+func Meant(word string, names []string) string {
 	best, least := "", 1+len(word)/4 // a letter, and one more for every four
 	for _, name := range names {
 		if n := edits(word, name); n <= least && (best == "" || n < least) {
 			best, least = name, n
 		}
 	}
-	if best == "" || best == word {
+	if best == word {
 		return ""
 	}
-	return ", did you mean " + best + "?"
+	return best
 }
 
 // edits counts the letters to be put in, left out, changed or swapped with their
