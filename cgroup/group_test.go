@@ -84,25 +84,6 @@ func TestCreateAdoptsWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestKeepParents(t *testing.T) {
-	host := hostForTest(t)
-	parent := testPath()
-	g, err := host.Create(parent+"/x", KeepParents())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Destroy(); err != nil {
-		t.Fatal(err)
-	}
-	left, err := host.Open(parent, Owned())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := left.Destroy(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestOpenWhatIsNotThere(t *testing.T) {
 	host := hostForTest(t)
 	if _, err := host.Open(testPath()); !errors.Is(err, fs.ErrNotExist) {
@@ -242,7 +223,7 @@ func TestRefusedJoinOfSeveralIsTakenBack(t *testing.T) {
 func TestJoinWithoutGracePeriod(t *testing.T) {
 	host := hostForTest(t)
 	g := makeGroup(t, host)
-	files, err := g.JoinFiles()
+	files, err := g.joinFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,9 +256,6 @@ func TestJoinWithoutGracePeriod(t *testing.T) {
 	if in != want {
 		t.Errorf("it entered %d of %d:\n%s", in, want, out)
 	}
-	if len(g.JoinPaths()) != len(files) {
-		t.Errorf("%d paths, %d files", len(g.JoinPaths()), len(files))
-	}
 }
 
 func TestFreezeAndThaw(t *testing.T) {
@@ -290,17 +268,10 @@ func TestFreezeAndThaw(t *testing.T) {
 	if on, err := g.Frozen(); !on || err != nil {
 		t.Fatalf("frozen %v, %v", on, err)
 	}
-	files := g.FreezerFiles()
-	if on, err := FrozenBy([]string{"/nowhere/cgroup.freeze"}); err == nil {
-		t.Errorf("a file that can't be read says frozen %v", on)
-	}
-	if on, err := FrozenBy(files); !on || err != nil {
-		t.Fatalf("by %q: frozen %v, %v", files, on, err)
-	}
 	if err := g.Join(os.Getpid()); !errors.Is(err, ErrFrozen) {
 		t.Fatalf("a process may join a frozen group: %v", err)
 	}
-	if _, err := g.CloneFD(); host.Unified() != nil && !errors.Is(err, ErrFrozen) {
+	if _, err := g.CloneFD(); !errors.Is(err, ErrFrozen) {
 		t.Fatalf("a process may be cloned into a frozen group: %v", err)
 	}
 	before := cpuTime(t, cmd.Process.Pid)
@@ -313,9 +284,6 @@ func TestFreezeAndThaw(t *testing.T) {
 	}
 	if on, err := g.Frozen(); on || err != nil {
 		t.Fatalf("frozen %v, %v", on, err)
-	}
-	if on, err := FrozenBy(files); on || err != nil {
-		t.Fatalf("by %q: frozen %v, %v", files, on, err)
 	}
 	deadline := time.Now().Add(20 * time.Second)
 	for cpuTime(t, cmd.Process.Pid) == before {
@@ -428,11 +396,6 @@ func TestHybridWithProcessesOnVersion1Only(t *testing.T) {
 	}
 	if state, err := v1.Frozen(); err != nil || !state {
 		t.Errorf("frozen %v, %v", state, err)
-	}
-	for _, g := range []*Group{g, v1} {
-		if state, err := FrozenBy(g.FreezerFiles()); err != nil || !state {
-			t.Errorf("by %q: frozen %v, %v", g.FreezerFiles(), state, err)
-		}
 	}
 	if err := g.Kill(); err != nil {
 		t.Fatal(err)
@@ -601,54 +564,6 @@ func TestPurge(t *testing.T) {
 	}
 	if _, err := host.Open(g.Path(), Made(g.Made())); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after Purge: %v", err)
-	}
-}
-
-func TestRemoveMade(t *testing.T) {
-	host := hostForTest(t)
-	place := testPath()
-	create := func(path string) *Group {
-		g, err := host.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { removeGroup(t, g) })
-		return g
-	}
-	used := create(place + "/used")
-	cmd := start(t, used, "sleep")
-	if _, ok := RemoveMade(used.Made()); ok {
-		t.Fatal("a group with a process in it is said to be removed")
-	}
-	if pids, err := used.AllProcs(); err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
-		t.Fatalf("after that, processes %v, %v", pids, err)
-	}
-	free := create(place + "/one/two")
-	made := free.Made()
-	if left, ok := RemoveMade(made); !free.MadeAll() || !ok || len(left) > 0 {
-		t.Fatalf("%q: all made %v, and not removed; left %q", made, free.MadeAll(), left)
-	}
-	// Of the parents that were made the one goes, and not the other, which has become useful.
-	if _, err := host.Open(place + "/one"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a parent that was made: %v", err)
-	}
-	if g, err := host.Open(used.Path()); err != nil {
-		t.Errorf("a group beside: %v", err)
-	} else {
-		g.Close()
-	}
-	for _, none := range [][]string{made, nil} {
-		if _, ok := RemoveMade(none); ok {
-			t.Error("what is not there is said to be removed")
-		}
-	}
-	again, err := host.Create(used.Path(), Force())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	if again.MadeAll() {
-		t.Error("a group that was there is said to be made")
 	}
 }
 

@@ -100,7 +100,11 @@ func TestUnitsOfSystemdAreLeftAlone(t *testing.T) {
 
 func makeGroupAt(t testing.TB, host *Host, path string, opts ...Option) *Group {
 	t.Helper()
-	g, err := host.Create(path, append(opts, Owned())...)
+	var record []string // as if it were put there by the caller, whoever made what is above it
+	for _, h := range host.Hierarchies() {
+		record = append(record, h.Mountpoint+path)
+	}
+	g, err := host.Create(path, append(opts, Made(record))...)
 	if err != nil {
 		t.Fatal(err)
 	}
