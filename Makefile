@@ -8,6 +8,14 @@ BIN := bin
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
+.PHONY: go
+go:
+	@build/scripts/need-go
+
+# All that calls the go command, but for what does after build.
+build test race differential test-vm test-vm-all test-packages test-fresh test-containerd test-dropin soak lint mutate stress \
+reliability attacks reproducible fuzz bench-check dist: | go
+
 .PHONY: build
 build: ## build all programs into bin/
 	build/scripts/build $(BIN) -trimpath
