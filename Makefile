@@ -56,7 +56,7 @@ test-packages: ## install the .deb in every guest, use it, and purge it
 	test/guests/test -v --all --as root -- './test/packages InGuest$$'
 
 .PHONY: test-fresh
-test-fresh: ## follow the README and the tutorial in a fresh Debian that has nothing but Go and the repository
+test-fresh: ## follow the README and the tutorial in a fresh Debian 13 that has nothing but its own Go and the repository
 	test/guests/fresh
 
 .PHONY: test-containerd
