@@ -17,7 +17,6 @@ own_apt() { # SUITE: from here on apt-get has lists and archives of its own in $
 		Dir::Etc::SourceList "$work/sources"; Dir::Etc::SourceParts "/dev/null"; Dir::Etc::PreferencesParts "/dev/null";
 		Dir::State::Lists "$work/lists"; Dir::Cache "$work"; Acquire::Languages "none"; APT::Sandbox::User "root";
 	CONF
-	[[ ! -e $work/status ]] || echo "Dir::State::Status \"$work/status\";" >> "$work/apt.conf"
 	export APT_CONFIG=$work/apt.conf
 	apt-get -qq update || exit $cannot
 }
