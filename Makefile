@@ -8,6 +8,14 @@ BIN := bin
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
+.PHONY: go
+go:
+	@build/scripts/need-go
+
+# All that calls the go command, but for what does after build.
+build test race differential test-vm test-vm-all test-packages test-fresh test-containerd test-dropin soak lint mutate stress \
+reliability attacks reproducible fuzz bench-check dist: | go
+
 .PHONY: build
 build: ## build all programs into bin/
 	build/scripts/build $(BIN) -trimpath
@@ -48,7 +56,7 @@ test-packages: ## install the .deb in every guest, use it, and purge it
 	test/guests/test -v --all --as root -- './test/packages InGuest$$'
 
 .PHONY: test-fresh
-test-fresh: ## follow the README and the tutorial in a fresh Debian that has nothing but Go and the repository
+test-fresh: ## follow the README and the tutorial in a fresh Debian 13 that has nothing but its own Go and the repository
 	test/guests/fresh
 
 .PHONY: test-containerd

@@ -25,7 +25,7 @@ func (d Difference) String() string {
 // kernel took otherwise. Where the order turns out wrong for what the group
 // has (a pair of values that must not cross), the pair is written the other
 // way round; version 2 controllers that are not enabled are enabled. After an
-// error the writes before it stand; Set takes them back.
+// error the writes before it stand; Change takes them back.
 func (g *Group) Apply(writes []ledger.Write) ([]Difference, error) {
 	return g.apply(writes, nil)
 }

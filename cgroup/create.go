@@ -37,7 +37,7 @@ func (h *Host) Create(path string, opts ...Option) (*Group, error) {
 			continue
 		}
 		if err != nil {
-			g.Undo()
+			g.undo()
 			return nil, err
 		}
 		kept = append(kept, g.nodes[i])
@@ -144,9 +144,9 @@ func makePath(n *node, path string, made *[]string) (err error) {
 	return err
 }
 
-// Undo removes what Create made, parents too, as far as it is empty: for who finds out
+// undo removes what Create made, parents too, as far as it is empty: for who finds out
 // that the group is not to be used. What was there before stays.
-func (g *Group) Undo() {
+func (g *Group) undo() {
 	for i := range g.nodes {
 		removeMade(&g.nodes[i])
 	}

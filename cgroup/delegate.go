@@ -85,7 +85,7 @@ func (g *Group) vacate(at *node, leaf string) error {
 	if owner := g.host.placeOwner(at, at.path, at.path); owner.Ownership != Delegated {
 		return &NotOwnerError{Op: "move processes of", Path: at.full(""), Owner: owner}
 	}
-	child := node{Hierarchy: at.Hierarchy, path: strings.TrimSuffix(at.path, "/") + "/" + EscapeName(leaf)}
+	child := node{Hierarchy: at.Hierarchy, path: strings.TrimSuffix(at.path, "/") + "/" + escapeName(leaf)}
 	if err := unix.Mkdir(child.full(""), 0o755); err != nil && err != unix.EEXIST {
 		return &Error{Op: "create", Path: child.full(""), Err: err}
 	}

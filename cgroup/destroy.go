@@ -22,23 +22,6 @@ func (g *Group) Destroy() error { return g.destroy(false) }
 // there are none it costs no more than Destroy.
 func (g *Group) Purge() error { return g.destroy(true) }
 
-// RemoveMade removes directories that Made has listed, parents as far as they are
-// empty, and reports whether no group is left there. It needs no look at the host; where
-// it fails, because a group is in use or it is mounted elsewhere for this process,
-// the group is to be opened and destroyed. Others live in the parents that are left.
-func RemoveMade(made []string) (left []string, ok bool) {
-	for i, dir := range made {
-		switch err := unix.Rmdir(dir); {
-		case err == nil:
-		case i == 0 || dir != parentOf(made[i-1]):
-			return nil, false
-		case err == unix.EBUSY || err == unix.ENOTEMPTY:
-			left = append(left, dir)
-		}
-	}
-	return left, len(made) > 0
-}
-
 func (g *Group) destroy(kill bool) error {
 	until := time.Now().Add(g.host.Timeout)
 	var busy []*node
@@ -85,7 +68,7 @@ func (g *Group) destroy(kill bool) error {
 
 // removeParents removes the parents that this group made, as far as they are empty.
 func (g *Group) removeParents(n *node) {
-	if n.made > 1 && !g.keepParents {
+	if n.made > 1 {
 		removeMade(&node{Hierarchy: n.Hierarchy, path: parentOf(n.path), made: n.made - 1})
 	}
 }

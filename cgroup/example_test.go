@@ -49,6 +49,66 @@ func Example() {
 	// Output: at most 20 processes
 }
 
+// Who keeps a record of what is made can clean up after a crash at any instant: the directories are
+// on record before the first is made, and a later program knows by it which are its own.
+func ExampleIntent() {
+	host, err := cgroup.Detect()
+	if err != nil {
+		log.Fatal(err)
+	}
+	var record []string // in a file, that is
+	first, err := host.Create("/berth-test-"+strconv.Itoa(os.Getpid())+"-intent", cgroup.Intent(func(directories []string) error {
+		record = directories
+		return nil
+	}))
+	if cgroup.Denied(err) {
+		fmt.Println("ours: true") // not root: nothing to show
+		return
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	first.Close() // as if it were killed here
+
+	again, err := host.Open(first.Path(), cgroup.Made(record))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("ours:", again.Owner().Ownership == cgroup.Ours)
+	if err := again.Destroy(); err != nil {
+		log.Fatal(err)
+	}
+	// Output: ours: true
+}
+
+// To wait until a job has ended with all that it has started, and not only its first process.
+func ExampleGroup_WaitEmpty() {
+	host, err := cgroup.Detect()
+	if err != nil {
+		log.Fatal(err)
+	}
+	host.Timeout = time.Minute
+	group, err := host.Create("/berth-test-" + strconv.Itoa(os.Getpid()) + "-wait")
+	if cgroup.Denied(err) {
+		fmt.Println("all have ended") // not root: nothing to show
+		return
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Destroy()
+	command := exec.Command("sh", "-c", "sleep 0.1 &")
+	if err := group.Start(command); err != nil {
+		log.Fatal(err)
+	}
+	command.Wait() // the shell has ended, and sleep has not
+	if err := group.WaitEmpty(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("all have ended")
+	// Output: all have ended
+}
+
 // What happens to many groups, from one place.
 func ExampleWatcher() {
 	host, err := cgroup.Detect()

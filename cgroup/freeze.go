@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Freeze stops all processes of the group and below it, and returns when they
@@ -85,46 +83,6 @@ func (g *Group) ThawTree() error {
 func (g *Group) Frozen() (bool, error) {
 	n, err := g.frozenNode()
 	return n != nil, err
-}
-
-// FreezerFiles lists the files that tell whether the group is frozen, for the
-// caller's record: FrozenBy reads them, and needs no look at the host.
-func (g *Group) FreezerFiles() []string {
-	var list []string
-	for _, n := range slices.Backward(g.byPreference()) {
-		switch {
-		case n.path == "/":
-		case n.Version == 2:
-			list = append(list, n.full("cgroup.events"), n.full("cgroup.freeze"))
-		case n.Has("freezer"):
-			list = append(list, n.full(n.file("freezer.state")))
-		}
-	}
-	return list
-}
-
-// FrozenBy is Frozen by the files that FreezerFiles has listed. Where one of them
-// can't be read, because the group is gone or is mounted elsewhere for this
-// process, it is an error, and the group must be asked.
-func FrozenBy(files []string) (bool, error) {
-	for _, file := range files {
-		var buf [128]byte
-		text, err := readRecord(unix.AT_FDCWD, file, buf[:])
-		if err != nil {
-			return false, &Error{Op: "read", Path: file, Err: err}
-		}
-		// Each has words that no other has.
-		switch string(bytes.TrimSpace(text)) {
-		case "FROZEN", "FREEZING", "1":
-			return true, nil
-		case "THAWED", "0":
-			continue
-		}
-		if parseCoreEvents(text).frozen {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 type freezeState int

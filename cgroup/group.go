@@ -13,14 +13,13 @@ import (
 // used by several goroutines. Directories are opened when they are first
 // needed and stay open until Close or Destroy.
 type Group struct {
-	host        *Host
-	path        string
-	nodes       []node
-	force       bool
-	adopt       bool
-	keepParents bool
-	intoFrozen  bool
-	supervisor  string
+	host       *Host
+	path       string
+	nodes      []node
+	force      bool
+	adopt      bool
+	intoFrozen bool
+	supervisor string
 
 	mu sync.Mutex // guards the descriptors in nodes
 }
@@ -49,7 +48,7 @@ func (h *Host) newGroup(path string, o options) (*Group, error) {
 		}
 	}
 	g := &Group{
-		host: h, path: clean, force: o.force, adopt: o.adopt, keepParents: o.keepParents, intoFrozen: o.intoFrozen, supervisor: o.supervisor,
+		host: h, path: clean, force: o.force, adopt: o.adopt, intoFrozen: o.intoFrozen, supervisor: o.supervisor,
 	}
 	g.nodes = make([]node, 0, len(h.hierarchies))
 	for i := range h.hierarchies {
@@ -64,9 +63,6 @@ func (h *Host) newGroup(path string, o options) (*Group, error) {
 
 // recall counts what of the node's path is on the caller's record.
 func (n *node) recall(o options) {
-	if o.owned {
-		n.made = 1
-	}
 	for path, made := n.path, 1; path != "/" && slices.Contains(o.record, n.dir+path); path = parentOf(path) {
 		n.made = made
 		made++
@@ -166,8 +162,8 @@ func (g *Group) Host() *Host { return g.host }
 // Path is the group's path below the mount points.
 func (g *Group) Path() string { return g.path }
 
-// Directory gives the group's directory in the hierarchy of a controller (or
-// "unified", or "name=systemd"); "" if it has none there.
+// Directory gives the group's directory in the hierarchy of a controller, or of the
+// name that Hierarchy.String gives ("unified", "name=systemd"); "" if it has none there.
 func (g *Group) Directory(controller string) string {
 	if n := g.node(controller); n != nil {
 		return n.full("")
@@ -188,12 +184,6 @@ func (g *Group) Made() []string {
 		}
 	}
 	return list
-}
-
-// MadeAll reports whether Create made the group in every hierarchy, so that there is
-// nothing of it that is not below what Made lists.
-func (g *Group) MadeAll() bool {
-	return !slices.ContainsFunc(g.nodes, func(n node) bool { return n.made == 0 && n.path != "/" })
 }
 
 // Close gives the descriptors back. The group itself stays, and so does the

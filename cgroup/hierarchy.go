@@ -24,7 +24,8 @@ type Hierarchy struct {
 	dir string // the mount point as this process opens it
 }
 
-// String names the hierarchy as /proc/self/cgroup does, and version 2 "unified".
+// String names the hierarchy as /proc/self/cgroup does, and version 2 "unified": a name
+// that Only and Group.Directory take.
 func (h *Hierarchy) String() string {
 	switch {
 	case h.Version == 2:

@@ -20,7 +20,7 @@ func (g *Group) Join(pid int) error { return Join(pid, g) }
 // one, or into none of them: where one refuses it, it is moved back in the others.
 func Join(pid int, groups ...*Group) error {
 	for _, g := range groups {
-		if err := g.Ready(); err != nil {
+		if err := g.ready(); err != nil {
 			return err
 		}
 		for i := range g.nodes {
@@ -80,10 +80,10 @@ func moveBack(nodes []*node, was []membership, pid string) error {
 	return errors.Join(failed...)
 }
 
-// Ready refuses groups that no process should be put into now: frozen ones. A
+// ready refuses groups that no process should be put into now: frozen ones. A
 // process that enters a frozen version 1 group cannot even be killed, and on
 // version 2 it would stop before it has done anything (see IntoFrozen).
-func (g *Group) Ready() error {
+func (g *Group) ready() error {
 	n, err := g.frozenNode()
 	if err != nil {
 		return err
@@ -95,18 +95,21 @@ func (g *Group) Ready() error {
 }
 
 // CloneFD gives a descriptor of the group's version 2 directory for clone3's
-// CLONE_INTO_CGROUP (SysProcAttr.CgroupFD), which costs no grace period. It
-// belongs to the group and is good until Close. On a host without version 2
-// it is -1. Version 1 hierarchies are entered by JoinFiles.
+// CLONE_INTO_CGROUP (SysProcAttr.CgroupFD), which costs no grace period: for those who
+// cannot leave it to Start. It belongs to the group and is good until Close. On a host
+// without version 2 it is -1. A process enters version 1 hierarchies, as long as it has
+// one thread, by writing "0" to the file "tasks" in each Directory.
+//
+// A frozen group is refused with ErrFrozen, whichever freezer holds it (see IntoFrozen).
 func (g *Group) CloneFD() (int, error) {
+	if err := g.ready(); err != nil {
+		return -1, err
+	}
 	n := g.unified()
 	if n == nil {
 		return -1, nil
 	}
 	if err := g.mayJoin(n); err != nil {
-		return -1, err
-	}
-	if err := g.Ready(); err != nil {
 		return -1, err
 	}
 	fd, err := g.open(n)
@@ -116,12 +119,12 @@ func (g *Group) CloneFD() (int, error) {
 	return fd, nil
 }
 
-// JoinFiles opens the "tasks" files of the group's version 1 directories, for
+// joinFiles opens the "tasks" files of the group's version 1 directories, for
 // a single-threaded process that writes "0" to each to enter the group by
 // itself, which costs no grace period. The caller closes them. On a host
 // without version 1 there are none.
-func (g *Group) JoinFiles() ([]*os.File, error) {
-	if err := g.Ready(); err != nil {
+func (g *Group) joinFiles() ([]*os.File, error) {
+	if err := g.ready(); err != nil {
 		return nil, err
 	}
 	var files []*os.File
@@ -149,24 +152,12 @@ func (g *Group) JoinFiles() ([]*os.File, error) {
 	return files, nil
 }
 
-// JoinPaths names what JoinFiles opens.
-func (g *Group) JoinPaths() []string {
-	var paths []string
+// explainEntry adds to the error of a thread that could not enter the group by one of
+// the joinFiles what is known of the cause.
+func (g *Group) explainEntry(file string, err error) error {
 	for i := range g.nodes {
-		if g.nodes[i].Version == 1 {
-			paths = append(paths, g.nodes[i].full("tasks"))
-		}
-	}
-	return paths
-}
-
-// ExplainJoin adds to the error of a process that could not enter the group by
-// CloneFD (file is then "") or by one of the JoinPaths what is known of the cause.
-func (g *Group) ExplainJoin(file string, err error) error {
-	for i := range g.nodes {
-		n := &g.nodes[i]
-		if file == "" && n.Version == 2 || file != "" && n.full("tasks") == file {
-			return g.explainJoin(n, &Error{Op: "join", Path: n.full(""), Err: err})
+		if n := &g.nodes[i]; n.full("tasks") == file {
+			return g.explainJoin(n, err)
 		}
 	}
 	return &Error{Op: "join", Path: g.path, Err: err}

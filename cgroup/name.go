@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// EscapeName makes a free name safe as the name of a cgroup. Groups share
+// escapeName makes a free name safe as the name of a cgroup. Groups share
 // their directory with the kernel's files, so a group named "tasks" or
 // "cpu.shares" cannot be made; such names get a "_" in front, by the rule that
 // systemd uses, and so do names that begin with "_" or ".".
-func EscapeName(name string) string {
+func escapeName(name string) string {
 	if collides(name) {
 		return "_" + name
 	}
 	return name
 }
 
-// UnescapeName undoes EscapeName.
-func UnescapeName(name string) string { return strings.TrimPrefix(name, "_") }
+// unescapeName undoes escapeName.
+func unescapeName(name string) string { return strings.TrimPrefix(name, "_") }
 
 func collides(name string) bool {
 	if name == "" || name[0] == '_' || name[0] == '.' {

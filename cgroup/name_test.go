@@ -13,10 +13,10 @@ func TestEscapeName(t *testing.T) {
 		"irq.pressure": "_irq.pressure", "my.cpu.x": "my.cpu.x",
 	}
 	for name, want := range tests {
-		if got := EscapeName(name); got != want {
-			t.Errorf("EscapeName(%q) = %q, want %q", name, got, want)
+		if got := escapeName(name); got != want {
+			t.Errorf("escapeName(%q) = %q, want %q", name, got, want)
 		}
-		if back := UnescapeName(EscapeName(name)); back != name {
+		if back := unescapeName(escapeName(name)); back != name {
 			t.Errorf("%q comes back as %q", name, back)
 		}
 	}

@@ -6,17 +6,15 @@ import "slices"
 type Option func(*options)
 
 type options struct {
-	force       bool
-	adopt       bool
-	owned       bool
-	keepParents bool
-	permitted   bool
-	intoFrozen  bool
-	supervisor  string
-	only        []string
-	enable      []string
-	record      []string
-	intent      func(directories []string) error
+	force      bool
+	adopt      bool
+	permitted  bool
+	intoFrozen bool
+	supervisor string
+	only       []string
+	enable     []string
+	record     []string
+	intent     func(directories []string) error
 }
 
 // Force lets the group be written to and removed although it belongs to
@@ -35,22 +33,14 @@ func Intent(record func(directories []string) error) Option {
 	return func(o *options) { o.intent = record }
 }
 
-// Owned says that the caller knows, from a record of its own, that it made
-// every directory of the group, or had systemd make them for it.
-func Owned() Option { return func(o *options) { o.owned = true } }
-
 // Made gives back what Group.Made said when the group was created, so that it
 // is known as the caller's own.
 func Made(directories []string) Option {
 	return func(o *options) { o.record = directories }
 }
 
-// KeepParents makes Destroy leave the parent directories that Create had to
-// make: a place where groups come and go is not recreated for each.
-func KeepParents() Option { return func(o *options) { o.keepParents = true } }
-
-// Only limits the group to the hierarchies of these controllers; "unified"
-// is version 2, and "name=systemd" a named hierarchy.
+// Only limits the group to the hierarchies of these controllers, or to those that have
+// these names (Hierarchy.String): "unified" is version 2, "name=systemd" a named one.
 func Only(controllers ...string) Option {
 	return func(o *options) { o.only = controllers }
 }
@@ -91,6 +81,9 @@ func (o *options) selected(h *Hierarchy) bool {
 		return true
 	}
 	return slices.ContainsFunc(o.only, func(name string) bool {
-		return h.Has(name) || h.Version == 2 && name == "unified" || h.Name != "" && name == "name="+h.Name
+		if h.Version == 2 {
+			return name == "unified" || h.Has(name)
+		}
+		return name != "" && h.holds(name)
 	})
 }

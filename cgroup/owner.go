@@ -176,7 +176,7 @@ func unitOf(path string) (name, at string) {
 		}
 		switch name[i:] {
 		case ".slice", ".scope", ".service", ".mount", ".swap", ".socket":
-			return UnescapeName(name), at
+			return unescapeName(name), at
 		}
 	}
 	return "", ""

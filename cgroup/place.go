@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Place is where the cgroupfs driver puts groups whose config names no path.
-const Place = "/berth"
+// place is where the cgroupfs driver puts groups whose config names no path.
+const place = "/berth"
 
 // ResolvePath gives a container's group by the spec's cgroupsPath for the
 // cgroupfs driver. The spec wants the same path to mean the same place always.
@@ -24,7 +24,7 @@ func (h *Host) ResolvePath(cgroupsPath, id string) (string, error) {
 		return "", fmt.Errorf("cgroupsPath %q has the systemd driver's form slice:prefix:name, which needs --systemd-cgroup", cgroupsPath)
 	}
 	if cgroupsPath == "" {
-		cgroupsPath = Place[1:] + "/" + EscapeName(id)
+		cgroupsPath = place[1:] + "/" + escapeName(id)
 	}
 	base, err := h.Base()
 	if err != nil {

@@ -32,7 +32,7 @@ func (g *Group) raiseRealtime(n *node, file, value string, past *past) error {
 		return unix.EINVAL
 	}
 	var parents []string
-	for at := parentOf(n.path); at != "/" && (n.owns(at) || at == Place || g.force); at = parentOf(at) {
+	for at := parentOf(n.path); at != "/" && (n.owns(at) || at == place || g.force); at = parentOf(at) {
 		parents = append(parents, at)
 	}
 	if len(parents) == 0 {

@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup/device"
@@ -23,77 +22,34 @@ type Report struct {
 // ledger.Errors, which names them all), and then nothing is changed. Where the
 // kernel refuses a value, what was written before it is taken back.
 func (g *Group) Set(resources *specs.LinuxResources) (Report, error) {
-	return g.set(resources, nil)
-}
-
-// Through is another program that sets limits and has to know of them: systemd, for
-// the cgroup of a unit.
-type Through struct {
-	// Layout is the host's as he sees it, with his version.
-	Layout ledger.Layout
-	// Slice is set where the unit is a slice.
-	Slice bool
-	// Set is given what he has properties for. devices is nil where their rules
-	// stay as they are; they are enforced here besides. What he has been given is
-	// taken back by undo, should a file be refused after that.
-	Set func(properties []ledger.Property, devices *device.Policy) (undo func() error, err error)
-}
-
-// SetThrough is Set for a group that has a manager: what he has properties for
-// goes to him, since he would undo what is done behind his back, and the rest to
-// the files after that.
-func (g *Group) SetThrough(resources *specs.LinuxResources, t Through) (Report, error) {
-	return g.set(resources, &t)
-}
-
-func (g *Group) set(resources *specs.LinuxResources, t *Through) (Report, error) {
-	var properties []ledger.Property
-	var writes []ledger.Write
-	var warnings []ledger.Warning
-	var err error
 	options := ledger.Options{Shares: g.host.Shares, Present: g.present}
-	if t == nil {
-		writes, warnings, err = ledger.Translate(resources, g.Layout(), options)
-	} else {
-		layout := t.Layout
-		layout.Files, options.Slice = g.hasFile, t.Slice
-		properties, writes, warnings, err = ledger.Properties(resources, layout, options)
-	}
+	writes, warnings, err := ledger.Translate(resources, g.Layout(), options)
 	report := Report{Warnings: warnings}
-	var wrong ledger.Errors
-	if err != nil && !errors.As(err, &wrong) {
-		return report, err
-	}
 	var devices *device.Policy
 	if resources != nil && len(resources.Devices) > 0 {
-		var also ledger.Errors
-		policy, err := device.Fold(resources.Devices)
-		if errors.As(err, &also) {
-			wrong = append(wrong, also...)
-		} else if err != nil {
-			return report, err
-		}
-		devices = &policy
+		policy, wrong := device.Fold(resources.Devices)
+		devices, err = &policy, ledger.Join(err, wrong)
 	}
-	if len(wrong) > 0 {
-		return report, wrong
+	if err != nil {
+		return report, err
 	}
-	undo := func() error { return nil }
-	if t != nil && (len(properties) > 0 || devices != nil) {
-		if undo, err = t.Set(properties, devices); err != nil {
-			return report, err
-		}
-	}
+	report.Differences, err = g.Change(writes, devices)
+	return report, err
+}
+
+// Change makes the writes of a translation as Apply does, and then enforces the policy of
+// devices, if there is one. Where the kernel refuses any of it, what was written before is
+// taken back, which takes to read each file first.
+func (g *Group) Change(writes []ledger.Write, devices *device.Policy) ([]Difference, error) {
 	var before past
-	if report.Differences, err = g.apply(writes, &before); err == nil && devices != nil {
+	differences, err := g.apply(writes, &before)
+	if err == nil && devices != nil {
 		err = g.SetDevices(*devices)
 	}
 	if err != nil {
-		report.Differences = nil
-		// The files first, as they were written last.
-		err = takenBack(err, func() error { return errors.Join(before.restore(), undo()) })
+		return nil, takenBack(err, before.restore)
 	}
-	return report, err
+	return differences, nil
 }
 
 // Layout tells the ledger where the host's controllers are.

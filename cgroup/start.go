@@ -16,7 +16,7 @@ import (
 // On version 2 the kernel clones the process into the group (Linux 5.7). On version 1 a child is
 // where the thread is that forks it: so a thread enters the group, forks, and returns.
 func (g *Group) Start(cmd *exec.Cmd) error {
-	files, err := g.JoinFiles()
+	files, err := g.joinFiles()
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (g *Group) startOnThread(cmd *exec.Cmd, files []*os.File) error {
 	}()
 	for _, f := range files {
 		if err := enter(f); err != nil {
-			return g.ExplainJoin(f.Name(), err)
+			return g.explainEntry(f.Name(), err)
 		}
 	}
 	return cmd.Start()

@@ -1,6 +1,9 @@
 package ledger
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // FieldError is a resource that cannot be honoured on this host.
 type FieldError struct {
@@ -39,4 +42,21 @@ func (e Errors) Unwrap() []error {
 		errs[i] = f
 	}
 	return errs
+}
+
+// Join makes one error of what is wrong with the parts of one resources object: Errors with
+// the fields of all, or the first error that is of another type.
+func Join(errs ...error) error {
+	var all Errors
+	for _, err := range errs {
+		var some Errors
+		if err != nil && !errors.As(err, &some) {
+			return err
+		}
+		all = append(all, some...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }

@@ -177,7 +177,7 @@ func (c *Container) killFirst() error {
 func (c *Container) removeGroup(leave bool) error {
 	defer c.runtime.Trace.Begin("remove the cgroup").End()
 	if c.Pid != 0 && c.Cgroup.MadeAll && c.Cgroup.Unit == "" {
-		if left, ok := cgroup.RemoveMade(c.Cgroup.Made); ok {
+		if left, ok := removeMade(c.Cgroup.Made); ok {
 			c.parentsAfter(left)
 			return nil // without a look at the host's hierarchies
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/engine/compile"
+	"golang.org/x/sys/unix"
 )
 
 // group is the container's cgroup while it is being worked with.
@@ -42,11 +43,14 @@ func (m *maker) makeGroup() error {
 	}
 	m.group = &group{g}
 	m.opened = g
-	m.Cgroup.Made, m.Cgroup.MadeAll, m.Cgroup.Freezers = g.Made(), g.MadeAll(), g.FreezerFiles()
+	m.Cgroup.Made, m.Cgroup.MadeAll, m.Cgroup.Freezers = g.Made(), madeAll(g), freezers(g)
 	if err := m.group.refuseUsed(); err != nil {
 		// It is another's: to destroy it would kill what is there.
 		m.group, m.opened = nil, nil
-		g.Undo()
+		for _, dir := range g.Made() {
+			_ = unix.Rmdir(dir) // as far as it is empty
+		}
+		g.Close()
 		return blame(c.At, err)
 	}
 	return m.limitGroup(g)
@@ -109,7 +113,7 @@ func (m *maker) mayDoWithout(err error) bool {
 // refuseUsed refuses a cgroup that was there, in any hierarchy, and has processes:
 // whatever is done to the container would be done to them.
 func (g *group) refuseUsed() error {
-	if g.MadeAll() {
+	if madeAll(g.Group) {
 		return nil
 	}
 	pids, err := g.AllProcs()
@@ -129,13 +133,8 @@ func (g *group) enter(s *spawn) error {
 	if err != nil {
 		return err
 	}
-	if fd < 0 { // who enters a frozen group of version 1 can't even be killed
-		if err := g.Ready(); err != nil {
-			return err
-		}
-	}
 	s.Cgroup = fd
-	s.Facts.Tasks = g.JoinPaths()
+	s.Facts.Tasks = tasksFiles(g.Group)
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/internal/json"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -43,7 +42,7 @@ func (c *Container) status() specs.ContainerState {
 // than all else that state does.
 func (c *Container) frozen() bool {
 	if len(c.Cgroup.Freezers) > 0 {
-		if frozen, err := cgroup.FrozenBy(c.Cgroup.Freezers); err == nil {
+		if frozen, err := frozenBy(c.Cgroup.Freezers); err == nil {
 			return frozen
 		}
 	}

@@ -10,13 +10,10 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup"
-	"github.com/berth-runtime/berth/cgroup/device"
-	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/cgroup/systemd"
 	"github.com/berth-runtime/berth/engine/compile"
 	"github.com/berth-runtime/berth/engine/host"
 	"github.com/berth-runtime/berth/engine/plan"
-	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
 
@@ -98,7 +95,7 @@ func (m *maker) startUnit() error {
 		return blame(c.At, err)
 	}
 	m.group, m.opened = &group{g}, g
-	m.Cgroup.Made, m.Cgroup.Freezers = g.Made(), g.FreezerFiles()
+	m.Cgroup.Made, m.Cgroup.Freezers = g.Made(), freezers(g)
 	if c.Payload != "" {
 		if err := m.moveInside(options); err != nil {
 			return blame(c.At, err)
@@ -243,58 +240,4 @@ func (c *Container) freezeUnit(freeze bool) bool {
 		return false
 	}
 	return true
-}
-
-// setLimits changes the limits of the container's cgroup, through systemd where
-// that has made it. What is not in the resources stays.
-func (c *Container) setLimits(g *cgroup.Group, r *specs.LinuxResources) (cgroup.Report, error) {
-	if c.Cgroup.Unit == "" {
-		return g.Set(r)
-	}
-	ctx := context.Background()
-	b := dialSystemd()
-	defer b.Close()
-	h, err := lookAtMachine()
-	if err == nil {
-		err = b.tell(h)
-	}
-	if err != nil {
-		return cgroup.Report{}, err
-	}
-	if h.Systemd.User && len(r.Devices) > 0 {
-		c.runtime.warn("%s", "/devices: left out, an ordinary user cannot limit access to devices")
-		without := *r
-		without.Devices = nil
-		r = &without
-	}
-	return g.SetThrough(r, cgroup.Through{
-		Layout: plan.UnitLayout(h.Host), Slice: strings.HasSuffix(c.Cgroup.Unit, ".slice"),
-		Set: func(limits []ledger.Property, devices *device.Policy) (func() error, error) {
-			properties := systemd.Resources(limits)
-			if devices != nil {
-				policy, allow := devices.Systemd(h.Systemd.Devices, h.Systemd.Version)
-				properties = append(properties, systemd.Devices(policy, allow)...)
-			}
-			before, err := b.Present(ctx, c.Cgroup.Unit, properties)
-			if err != nil {
-				return nil, err
-			}
-			set := func(properties []systemd.Property, devices *device.Policy) error {
-				return c.atStandstill(g, h, devices, func() error {
-					if err := b.Set(ctx, c.Cgroup.Unit, properties); err != nil {
-						return err
-					}
-					// systemd writes them after it has answered. Its answer to the next
-					// question comes later, and what is written to files then is the last word.
-					_, _, err := b.Look(ctx, c.Cgroup.Unit)
-					return err
-				})
-			}
-			undo := func() error { return set(before, nil) }
-			if err := set(properties, devices); err != nil {
-				return nil, err
-			}
-			return undo, nil
-		},
-	})
 }

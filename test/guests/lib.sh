@@ -17,15 +17,13 @@ own_apt() { # SUITE: from here on apt-get has lists and archives of its own in $
 		Dir::Etc::SourceList "$work/sources"; Dir::Etc::SourceParts "/dev/null"; Dir::Etc::PreferencesParts "/dev/null";
 		Dir::State::Lists "$work/lists"; Dir::Cache "$work"; Acquire::Languages "none"; APT::Sandbox::User "root";
 	CONF
-	[[ ! -e $work/status ]] || echo "Dir::State::Status \"$work/status\";" >> "$work/apt.conf"
 	export APT_CONFIG=$work/apt.conf
 	apt-get -qq update || exit $cannot
 }
-image_of() { # kernel|mirror|SUITE: its folder; named by what it is made from, so that a change makes a new one
+image_of() { # kernel|SUITE: its folder; named by what it is made from, so that a change makes a new one
 	local inputs
 	case $1 in
 	kernel) inputs="make-kernel uml.config" ;;
-	mirror) inputs="make-mirror ../../build/scripts/install-for" ;;
 	*) inputs="make-image guest/agent guest/agent.service" ;;
 	esac
 	# shellcheck disable=SC2086

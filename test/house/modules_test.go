@@ -143,9 +143,6 @@ func TestOldestGo(t *testing.T) {
 		t.Skip("building everything with another toolchain is not short")
 	}
 	oldest := readMod(t, top(t)).Go
-	if oldest != "1.24.0" {
-		t.Errorf("go.mod asks for Go %s; Debian 13 has 1.24", oldest)
-	}
 	mustGo(t, top(t), []string{"GOTOOLCHAIN=go" + oldest, "CGO_ENABLED=0"}, "build", "-trimpath", "./...")
 	// The tests beside the code are to compile as well.
 	mustGo(t, top(t), []string{"GOTOOLCHAIN=go" + oldest, "CGO_ENABLED=0"}, "test", "-trimpath", "-run", "^$", "./cgroup/...", "./seccomp/...")

@@ -76,10 +76,9 @@ show before
 ` + fmt.Sprintf(node, "apply") + "show during\n" + fmt.Sprintf(node, "undo") + "show after\nls -d /sys/fs/cgroup/memory/system /sys/fs/cgroup/memory/kubelet 2> /dev/null || echo gone\n"
 
 	// The shell enters the cgroup, and makes the namespaces then: their root is that.
-	cmd := exec.Command("sh", "-c", `for tasks in "$@"; do echo 0 > $tasks; done; exec unshare --cgroup --mount --pid --fork --mount-proc --kill-child sh -c "$SCRIPT"`, "sh")
-	cmd.Args = append(cmd.Args, g.JoinPaths()...)
-	if unified := g.Directory("unified"); unified != "" {
-		cmd.Args = append(cmd.Args, unified+"/cgroup.procs")
+	cmd := exec.Command("sh", "-c", `for procs in "$@"; do echo 0 > $procs; done; exec unshare --cgroup --mount --pid --fork --mount-proc --kill-child sh -c "$SCRIPT"`, "sh")
+	for _, h := range host.Hierarchies() {
+		cmd.Args = append(cmd.Args, g.Directory(h.String())+"/cgroup.procs")
 	}
 	cmd.Env = append(os.Environ(), "SCRIPT="+script)
 	out, err := cmd.CombinedOutput()

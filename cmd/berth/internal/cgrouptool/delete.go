@@ -38,12 +38,10 @@ func (t *Tools) Delete(target Target, how Removal) error {
 	if err := t.mayEmpty(g, how); err != nil {
 		return err
 	}
-	// What is delegated to us is ours to remove too, mark or not. Parents stay.
-	record := t.marked(path)
+	// What is delegated to us is ours to remove too, mark or not. Parents stay: they are not on this record.
+	var record []string
 	for _, h := range t.in(g) {
-		if dir := t.dir(h, path); !slices.Contains(record, dir) {
-			record = append(record, dir)
-		}
+		record = append(record, t.dir(h, path))
 	}
 	if how.Move {
 		for _, h := range t.in(g) {
@@ -52,7 +50,7 @@ func (t *Tools) Delete(target Target, how Removal) error {
 			}
 		}
 	}
-	doomed, err := t.Host.Open(path, append(options, cgroup.Made(record), cgroup.KeepParents())...)
+	doomed, err := t.Host.Open(path, append(options, cgroup.Made(record))...)
 	if err != nil {
 		return err
 	}
@@ -97,13 +95,13 @@ func (t *Tools) mayEmpty(g *cgroup.Group, how Removal) error {
 // one hierarchy: elsewhere they may be in other places, and stay there. They
 // may fork meanwhile, so the list is read until it is empty.
 func (t *Tools) moveUp(h *cgroup.Hierarchy, path string) error {
-	from, err := t.Host.Open(path, cgroup.Only(key(h)))
+	from, err := t.Host.Open(path, cgroup.Only(h.String()))
 	if err != nil {
 		return err
 	}
 	defer from.Close()
 	up := parent(path)
-	options := []cgroup.Option{cgroup.Only(key(h)), cgroup.Made(t.marked(up))}
+	options := []cgroup.Option{cgroup.Only(h.String()), cgroup.Made(t.marked(up))}
 	if t.Force {
 		options = append(options, cgroup.Force())
 	}

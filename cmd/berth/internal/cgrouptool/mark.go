@@ -77,7 +77,7 @@ func (t *Tools) mayChange(op string, g *cgroup.Group) error {
 	}
 	record := t.marked(g.Path())
 	for _, h := range t.in(g) {
-		one, err := t.Host.Open(g.Path(), cgroup.Only(key(h)), cgroup.Made(record))
+		one, err := t.Host.Open(g.Path(), cgroup.Only(h.String()), cgroup.Made(record))
 		if err != nil {
 			return err
 		}

@@ -64,17 +64,6 @@ func (t *Tools) Open(target Target) (*cgroup.Group, error) {
 	return g, err
 }
 
-// key names a hierarchy for cgroup.Only and Group.Directory.
-func key(h *cgroup.Hierarchy) string {
-	switch {
-	case h.Version == 2:
-		return "unified"
-	case len(h.Controllers) > 0:
-		return h.Controllers[0]
-	}
-	return "name=" + h.Name
-}
-
 // dir is the directory of a path in a hierarchy.
 func (t *Tools) dir(h *cgroup.Hierarchy, path string) string {
 	dir := t.root + strings.TrimSuffix(h.Mountpoint, "/")
@@ -88,7 +77,7 @@ func (t *Tools) dir(h *cgroup.Hierarchy, path string) string {
 func (t *Tools) in(g *cgroup.Group) []*cgroup.Hierarchy {
 	var list []*cgroup.Hierarchy
 	for _, h := range t.Host.Hierarchies() {
-		if g.Directory(key(h)) != "" {
+		if g.Directory(h.String()) != "" {
 			list = append(list, h)
 		}
 	}

@@ -101,7 +101,7 @@ func (n *Node) visit(f func(*Node)) {
 func (t *Tools) fill(n *Node, how Looking) {
 	keys := make([]string, len(n.Hierarchies))
 	for i, h := range n.Hierarchies {
-		keys[i] = key(h)
+		keys[i] = h.String()
 	}
 	g, err := t.Host.Open(n.Path, cgroup.Only(keys...))
 	if err != nil {

@@ -44,7 +44,7 @@ func (t *Tools) List(target Target) ([]Found, error) {
 func (f Found) Spelling() string {
 	list := strings.Join(f.Controllers, ",")
 	if list == "" {
-		list = key(f.Hierarchy)
+		list = f.Hierarchy.String()
 	}
 	return list + ":" + f.Path
 }
