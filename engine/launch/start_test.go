@@ -130,24 +130,6 @@ func TestKilledBeforeTheInit(t *testing.T) {
 	}
 }
 
-func TestNameAndFlags(t *testing.T) {
-	for stat, want := range map[string]struct {
-		name  string
-		flags uint64
-	}{
-		"7 (12) Z 1 7 7 0 -1 4194368 0 0":             {"12", 0x400040},
-		"7 (a) b (c)) R 1 7 7 0 -1 64 0":              {"a) b (c)", 64},
-		"7 (\n) S 1 7 7 34816 7 18446744073709551615": {"\n", 1<<64 - 1},
-		"7 (cut) S 1 7":                               {"cut", 0},
-		"7 )(":                                        {"", 0},
-		"":                                            {"", 0},
-	} {
-		if name, flags := nameAndFlags(stat); name != want.name || flags != want.flags {
-			t.Errorf("%q: %q, %#x", stat, name, flags)
-		}
-	}
-}
-
 // The pipe of ForkExec comes to be in a hole below all other descriptors, and is moved to behind them.
 func TestFirstFreeBesideThePipe(t *testing.T) {
 	program, err := os.Open("/bin/true")
