@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"golang.org/x/sys/unix"
 )
 
@@ -281,12 +282,8 @@ func TestDescriptorsAreClosed(t *testing.T) {
 	for i := range 10 {
 		use(i%2 == 0)
 	}
-	for end := time.Now().Add(time.Minute); count() > before; {
-		if time.Now().After(end) {
-			t.Fatalf("%d descriptors became %d", before, count())
-		}
-		time.Sleep(time.Millisecond) // the copies end by themselves
-	}
+	// The copies end by themselves.
+	wait.Until(t, fmt.Sprintf("no more than %d descriptors", before), func() bool { return count() <= before })
 }
 
 // A client that gives up takes the FIFO away; the thread that waits in open(2) for it ends all the same.
@@ -304,11 +301,7 @@ func TestFIFOIsRemovedMeanwhile(t *testing.T) {
 	}
 	becomes := func(want bool) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); waiting() != want; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("a thread waits for a reader: %t", !want)
-			}
-		}
+		wait.Until(t, fmt.Sprintf("a thread waits for a reader: %t", want), func() bool { return waiting() == want })
 	}
 	becomes(true)
 	if err := os.Remove(out); err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/internal/proc/procs"
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -40,14 +41,10 @@ func staller(b *harness.Box, c *harness.Container, words ...string) {
 		flags = []string{"--preserve-fds", "1"}
 	}
 	c.RunDetached(flags...)
-	for end := time.Now().Add(harness.Deadline); ; time.Sleep(time.Millisecond) {
-		if data, _ := os.ReadFile(c.Path("held")); len(data) > 0 {
-			return
-		}
-		if time.Now().After(end) {
-			b.T.Fatal("the container's process does not get to hold up others")
-		}
-	}
+	wait.Until(b.T, "the container's process gets to hold up others", func() bool {
+		data, _ := os.ReadFile(c.Path("held"))
+		return len(data) > 0
+	})
 }
 
 // A lease on a file of the image holds up whoever opens it for 45 s.

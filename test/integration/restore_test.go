@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
@@ -127,7 +128,7 @@ func TestRestoreAsUnit(t *testing.T) {
 	image := b.Path("image")
 	c.Command("checkpoint", []string{"--image-path", image}).Run().OK(t)
 	c.WaitExit()
-	eventually(t, "the unit is gone", func() bool { return show(unit, "LoadState") == "not-found" })
+	wait.Until(t, "the unit is gone", func() bool { return show(unit, "LoadState") == "not-found" })
 
 	c.Spec.Linux.Resources.Pids.Limit = ptr(int64(20))
 	second := newPipes(t)
@@ -148,5 +149,5 @@ func TestRestoreAsUnit(t *testing.T) {
 		t.Errorf("the restored process ended with %v, want status 7", status)
 	}
 	c.Delete()
-	eventually(t, "the unit is gone", func() bool { return show(unit, "LoadState") == "not-found" })
+	wait.Until(t, "the unit is gone", func() bool { return show(unit, "LoadState") == "not-found" })
 }

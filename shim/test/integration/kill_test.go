@@ -8,6 +8,8 @@ import (
 
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/internal/test/wait"
 )
 
 // An orphan in the container's pid namespace, and one in the host's, must not
@@ -23,7 +25,7 @@ func TestOrphans(t *testing.T) {
 			if got := b.wait(""); got != 0 {
 				t.Errorf("%s: status %d", name, got)
 			}
-			eventually(t, name+": nothing is left of it", func() bool { return !anyProcess("sleep\x00" + mark + "\x00") })
+			wait.Until(t, name+": nothing is left of it", func() bool { return !anyProcess("sleep\x00" + mark + "\x00") })
 			b.remove()
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	cg1 "github.com/containerd/cgroups/v3/cgroup1/stats"
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -61,7 +62,7 @@ func TestStatusAndOutput(t *testing.T) {
 // own init, which handles signals in its own way, has become that.
 func becomes(t *testing.T, pid uint32, program string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("process %d runs %s", pid, program), func() bool {
+	wait.Until(t, fmt.Sprintf("process %d runs %s", pid, program), func() bool {
 		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 		return err == nil && string(name) == program+"\n"
 	})
@@ -140,7 +141,7 @@ func TestExecs(t *testing.T) {
 		if _, err := s.writer.WriteString("some input\n"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the input comes back", func() bool { return s.output[0].String() == "some input\n" })
+		wait.Until(t, "the input comes back", func() bool { return s.output[0].String() == "some input\n" })
 		s.writer.Close()
 		if _, err := d.tasks().CloseIO(d.Context(), &tasks.CloseIORequest{ContainerID: b.id, ExecID: "cat", Stdin: true}); err != nil {
 			t.Fatal(err)
@@ -173,7 +174,7 @@ func TestTerminal(t *testing.T) {
 		if err := b.start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "first size", func() bool { return strings.Contains(s.output[0].String(), "25 81") })
+		wait.Until(t, "first size", func() bool { return strings.Contains(s.output[0].String(), "25 81") })
 		resize(132, 50)
 		if _, err := s.writer.WriteString("word\n"); err != nil {
 			t.Fatal(err)

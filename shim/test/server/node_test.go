@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	ours "github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/test/harness"
@@ -141,21 +141,10 @@ func (n *node) seen(id string) (list []string) {
 
 func (n *node) wantEvents(id string, want ...string) {
 	n.t.Helper()
-	n.eventually("the events of "+id, func() bool { return len(n.seen(id)) >= len(want) })
+	wait.Until(n.t, "the events of "+id, func() bool { return len(n.seen(id)) >= len(want) })
 	if got := n.seen(id); strings.Join(got, ", ") != strings.Join(want, ", ") {
 		n.t.Errorf("events of %s: %q\nwant %q", id, got, want)
 	}
-}
-
-// eventually waits for something that nothing can be asked to wait for.
-func (n *node) eventually(what string, is func() bool) {
-	n.t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if is() {
-			return
-		}
-	}
-	n.t.Fatalf("not within 30 s: %s", what)
 }
 
 func (n *node) logged() string {
@@ -232,7 +221,7 @@ func (n *node) cleanUp(b *box) *taskapi.DeleteResponse {
 // dead waits until the first process of a container that was killed is reaped.
 func (n *node) dead(b *box) {
 	n.t.Helper()
-	n.eventually(fmt.Sprintf("the end of process %d of container %s", b.pid, b.id), func() bool { return b.pid == 0 || !alive(b.pid) })
+	wait.Until(n.t, fmt.Sprintf("the end of process %d of container %s", b.pid, b.id), func() bool { return b.pid == 0 || !alive(b.pid) })
 }
 
 // code checks what an error is over the wire.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/test/harness"
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
@@ -163,7 +164,7 @@ func (s *shim) gone() {
 	if s.client != nil {
 		s.client.Close() // a shim that leaves waits a little for that
 	}
-	s.n.eventually(fmt.Sprintf("the end of shim %d", s.pid), s.ended)
+	wait.Until(s.n.t, fmt.Sprintf("the end of shim %d", s.pid), s.ended)
 }
 
 // ended reports whether the shim has ended and has been waited for.
