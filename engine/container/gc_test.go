@@ -52,7 +52,7 @@ func TestCollectGarbage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alive := record("alive", os.Getpid(), self.StartTime)
+	alive := record("alive", os.Getpid(), self.Start)
 	folder(t, r, "empty", nil)
 	folder(t, r, "making", map[string]string{configFile: "{}", recordFile: record("making", 0, 0), gateFile: ""})
 	folder(t, r, "half-written", map[string]string{configFile: "{}", "." + recordFile + ".new": "{"})

@@ -85,11 +85,9 @@ func processNames(pids []int) string {
 			text += ","
 		}
 		text += " " + strconv.Itoa(pid)
-		if stat, err := readFileAt(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/stat"); err == nil {
-			if _, name, _, ok := procs.SplitStat(stat); ok {
-				// It is the process's own word, and may hold anything.
-				text += " (" + strings.Trim(strconv.Quote(string(name)), `"`) + ")"
-			}
+		if s, err := procs.ReadStat(pid); err == nil {
+			// It is the process's own word, and may hold anything.
+			text += " (" + strings.Trim(strconv.Quote(s.Name), `"`) + ")"
 		}
 	}
 	if more := len(pids) - 3; more > 0 {

@@ -14,15 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stat is what /proc/PID/stat says of a process (proc_pid_stat(5)).
-type stat struct {
-	State     byte
-	StartTime uint64 // in ticks since boot, as the host's own time namespace has it
-}
-
-// ticksPerSecond is USER_HZ, the same on all architectures that Linux is maintained for but alpha and ia64.
-const ticksPerSecond = 100
-
 // bootID tells this boot of the machine from others, "" where the kernel does not say. Pids and
 // start times come again after a reboot.
 var bootID = sync.OnceValue(func() string {
@@ -50,63 +41,19 @@ func parseTimeOffset(text []byte) int64 {
 		seconds, err1 := strconv.ParseInt(string(fields[1]), 10, 64)
 		nanos, err2 := strconv.ParseInt(string(fields[2]), 10, 64)
 		if err1 == nil && err2 == nil {
-			return seconds*ticksPerSecond + nanos/(1e9/ticksPerSecond)
+			return seconds*procs.Ticks + nanos/(1e9/procs.Ticks)
 		}
 	}
 	return 0
 }
 
-var errGone = errors.New("process is gone")
-
-// statOf reads the state and start time of a process.
-func statOf(pid int) (stat, error) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// statOf looks at a process. Its start is what the host's own time namespace has.
+func statOf(pid int) (*procs.Stat, error) {
+	s, err := procs.ReadStat(pid)
 	if err != nil {
-		if err == unix.ENOENT {
-			return stat{}, errGone
-		}
-		return stat{}, err
+		return nil, err
 	}
-	defer unix.Close(fd)
-	var buf [1024]byte
-	n, err := unix.Read(fd, buf[:])
-	if err != nil {
-		if err == unix.ESRCH {
-			return stat{}, errGone
-		}
-		return stat{}, err
-	}
-	s, err := parseStat(buf[:n])
-	s.StartTime -= uint64(timeOffset())
-	return s, err
-}
-
-func parseStat(text []byte) (stat, error) {
-	_, _, rest, ok := procs.SplitStat(text)
-	if !ok {
-		return stat{}, errors.New("/proc/PID/stat has no name in parentheses")
-	}
-	const state, startTime = 0, 19 // fields 3 and 22
-	var s stat
-	n := 0
-	for field := range bytes.FieldsSeq(rest) {
-		switch n {
-		case state:
-			if len(field) == 1 {
-				s.State = field[0]
-			}
-		case startTime:
-			start, err := strconv.ParseUint(string(field), 10, 64)
-			if err != nil {
-				return stat{}, errors.New("/proc/PID/stat has no start time")
-			}
-			s.StartTime = start
-		}
-		n++
-	}
-	if n <= startTime || s.State == 0 {
-		return stat{}, errors.New("/proc/PID/stat is too short")
-	}
+	s.Start -= uint64(timeOffset())
 	return s, nil
 }
 
@@ -123,13 +70,13 @@ func (r *Record) lookAt() (alive bool, err error) {
 		return false, nil
 	}
 	s, err := statOf(r.Pid)
-	if err == errGone {
+	if errors.Is(err, procs.ErrGone) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("container %s: look at its process %d: %w", r.ID, r.Pid, err)
 	}
-	if s.StartTime != r.StartTime || r.Boot != "" && bootID() != "" && r.Boot != bootID() {
+	if s.Start != r.StartTime || r.Boot != "" && bootID() != "" && r.Boot != bootID() {
 		return false, nil
 	}
 	if s.State != 'Z' && s.State != 'X' {

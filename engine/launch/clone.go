@@ -1,29 +1,21 @@
 package launch
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"syscall"
 
-	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
-// clone makes the child, which executes the image with the given descriptors. It
-// returns the child's name until it executes something else.
+// clone makes the child, which executes the image with the given descriptors. It returns
+// what the kernel calls it until it executes something else: the number in the image's path.
+//
+// ForkExec's child shares our memory until its execve, and the thread that made it waits
+// (CLONE_VM and CLONE_VFORK); that it needs no more than this is the subject of
+// docs/decisions/clone.md.
 func (s *Spawn) clone(image int, files []uintptr) (name string, pid, pidfd int, err error) {
-	v := sys.Vfork{Flags: s.CloneFlags, Cgroup: s.Cgroup, Files: files, Image: image, Name: imageName}
-	name, pid, pidfd, err = v.Start()
-	if errors.Is(err, sys.ErrNoClone3) {
-		return s.forkExec(image, files)
-	}
-	return name, pid, pidfd, err
-}
-
-// forkExec is clone where clone3 is not to be had.
-func (s *Spawn) forkExec(image int, files []uintptr) (name string, pid, pidfd int, err error) {
 	high, err := unix.FcntlInt(uintptr(image), unix.F_DUPFD_CLOEXEC, firstFree(files))
 	if err != nil {
 		return "", 0, -1, fmt.Errorf("move the descriptor of the container's init: %w", err)
@@ -35,7 +27,7 @@ func (s *Spawn) forkExec(image int, files []uintptr) (name string, pid, pidfd in
 		Sys: &syscall.SysProcAttr{Cloneflags: s.CloneFlags, PidFD: &pidfd, UseCgroupFD: s.Cgroup >= 0, CgroupFD: s.Cgroup},
 	}
 	pid, err = syscall.ForkExec("/proc/self/fd/"+name, []string{imageName}, &attr)
-	return name, pid, pidfd, os.NewSyscallError("clone", err)
+	return name, pid, pidfd, os.NewSyscallError("clone and execve", err)
 }
 
 // firstFree is the least number of a descriptor that is still itself in the child

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/berth-runtime/berth/engine/program"
@@ -154,31 +153,12 @@ func (c *Child) executes() bool {
 // that was to become it. The latter is told by a flag, as that has our name, and the
 // program could have that too.
 func (c *Child) isInit() bool {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(c.Pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	s, err := procs.ReadStat(c.Pid)
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd)
-	var buf [512]byte
-	n, _ := unix.Read(fd, buf[:])
-	name, flags := nameAndFlags(string(buf[:max(n, 0)]))
 	const forkNoExec = 0x40 // PF_FORKNOEXEC of include/linux/sched.h, which execve removes
-	return name == c.name || flags&forkNoExec != 0
-}
-
-// nameAndFlags reads what a process is called, and its flags, from its file stat
-// (proc_pid_stat(5)). A name may have any characters.
-func nameAndFlags(stat string) (name string, flags uint64) {
-	_, called, rest, ok := procs.SplitStat([]byte(stat))
-	if !ok {
-		return "", 0
-	}
-	// Behind the name: state, parent, group, session, terminal, its group, flags.
-	const place = 6
-	if fields := strings.Fields(string(rest)); len(fields) > place {
-		flags, _ = strconv.ParseUint(fields[place], 10, 64)
-	}
-	return string(called), flags
+	return s.Name == c.name || s.Flags&forkNoExec != 0
 }
 
 func recvmsg(fd int, buf, control []byte) (n, oobn int, err error) {

@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/berth-runtime/berth/engine/program"
@@ -110,7 +111,7 @@ func (s *Spawn) Start() (*Child, error) {
 	}
 	child := &Child{Pid: pid, PidFD: pidfd, report: ours, minder: minder.keep(), name: name, forks: s.Forks}
 	if child.forks {
-		child.image = fileAt("/proc/self/fd/" + child.name)
+		child.image = fileAt("/proc/self/fd/" + strconv.Itoa(image))
 	}
 	child.explain = func(f program.Failure) error { return Explain(p, f, child.Pid, child.reason) }
 	child.talk = p.Talk()
@@ -148,6 +149,8 @@ func spawnError(err error, s *Spawn) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC):
 		hint = " (a limit of /proc/sys/user/max_*_namespaces is reached)"
+	case errors.Is(err, unix.ENOSYS) && s.Cgroup >= 0:
+		hint = " (clone3 is needed to begin in a cgroup of version 2: Linux before 5.7 lacks it, and seccomp filters hide it, as systemd's RestrictNamespaces= does)"
 	case errors.Is(err, unix.EACCES) && s.Cgroup >= 0:
 		hint = " (an ordinary user can only enter version 2 cgroups from inside a delegated one, see cgroups(7); try systemd-run --user --scope -p Delegate=yes)"
 	case errors.Is(err, unix.EAGAIN):

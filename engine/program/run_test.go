@@ -1,18 +1,12 @@
 package program_test
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/binary"
 	"os"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	. "github.com/berth-runtime/berth/engine/program"
+	"golang.org/x/sys/unix"
 )
 
 func TestFallingOffTheEndExitsWithZero(t *testing.T) {
@@ -210,21 +204,6 @@ func TestBranchOnZero(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheGateFails(t *testing.T) {
-	r, w := pipe(t)
-	b := NewBuilder()
-	b.Call(unix.SYS_READ, Int(firstFD), b.Zeroed(8).Arg(), Int(1)).ZeroFails()
-	p := build(t, b)
-	if _, err := w.Write([]byte{1}); err != nil {
-		t.Fatal(err)
-	}
-	mustSucceed(t, p, startOptions{extraFiles: []*os.File{r}})
-	w.Close()
-	if f := mustFail(t, p, startOptions{extraFiles: []*os.File{r}}); f != (Failure{Index: 0, Errno: unix.EPIPE}) {
-		t.Errorf("%+v", f)
-	}
-}
-
 func TestJumpsAndFuel(t *testing.T) {
 	loop := func(fuel uint32) *Builder {
 		b := NewBuilder()
@@ -268,177 +247,4 @@ func TestJumpsAndFuel(t *testing.T) {
 	if f := mustFail(t, build(t, b), startOptions{extraFiles: []*os.File{r}}); f != (Failure{Index: 1, Errno: unix.ELOOP}) {
 		t.Errorf("%+v", f)
 	}
-}
-
-func TestAProcessThatFailedWaitsForItsParent(t *testing.T) {
-	for _, byWriting := range []bool{true, false} {
-		b := NewBuilder()
-		// Arguments that would spoil the report if they were left behind.
-		b.Call(unix.SYS_CLOSE, Int(99), Imm(98), Imm(97), Imm(96), Imm(95), Imm(94)).Because("/mounts/3", "close 99")
-		p := build(t, b)
-		c := start(t, p, startOptions{})
-		f, failed := c.failure()
-		if !failed || f != (Failure{Index: 0, Errno: unix.EBADF, Nr: unix.SYS_CLOSE}) {
-			t.Fatalf("%+v, %v", f, failed)
-		}
-		if n := p.Ops[f.Index].Note; n != (Note{"/mounts/3", "close 99"}) {
-			t.Errorf("%+v", n)
-		}
-		var info unix.Siginfo
-		if err := unix.Waitid(unix.P_PID, c.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || info.Signo != 0 {
-			t.Errorf("the process did not wait: %v, %v", info.Signo, err)
-		}
-		if _, err := os.Stat("/proc/" + strconv.Itoa(c.Pid) + "/fd/1"); err != nil {
-			t.Error(err)
-		}
-		if byWriting {
-			if err := unix.Send(c.report, []byte{0}, 0); err != nil {
-				t.Error(err)
-			}
-		} else {
-			c.closeReport()
-		}
-		if s := c.status(); s != 1 {
-			t.Errorf("exit status %d", s)
-		}
-		if byWriting { // a byte that was not read makes this ECONNRESET
-			if n, err := unix.Read(c.report, make([]byte, 1)); n != 0 || err != nil {
-				t.Errorf("the process did not read what it had to wait for: %d, %v", n, err)
-			}
-		}
-	}
-}
-
-func TestAFailureThatNobodyHears(t *testing.T) {
-	b := NewBuilder()
-	b.Call(unix.SYS_CLOSE, Int(99))
-	p := build(t, b)
-	for name, o := range map[string]startOptions{
-		"no descriptor": {noReport: true},
-		"parent gone":   {deadReports: true}, // and no SIGPIPE
-	} {
-		if s := start(t, p, o).status(); s != 1 {
-			t.Errorf("%s: exit status %d", name, s)
-		}
-	}
-}
-
-// A filter of the user's may refuse even exit_group. The process must neither
-// loop nor run into what follows the interpreter.
-func TestAFilterThatRefusesTheExit(t *testing.T) {
-	onlyNative(t, "the emulator has no seccomp for its guest")
-	filter := binary.LittleEndian.AppendUint64(nil, unix.BPF_LD|unix.BPF_W|unix.BPF_ABS) // the number
-	filter = binary.LittleEndian.AppendUint64(filter, unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K|1<<16|unix.SYS_EXIT_GROUP<<32)
-	filter = binary.LittleEndian.AppendUint64(filter, unix.BPF_RET|unix.SECCOMP_RET_ALLOW<<32)
-	filter = binary.LittleEndian.AppendUint64(filter, unix.BPF_RET|(unix.SECCOMP_RET_ERRNO|uint64(unix.EPERM))<<32)
-	b := NewBuilder()
-	b.Call(unix.SYS_PRCTL, Int(unix.PR_SET_NO_NEW_PRIVS), Int(1), Int(0), Int(0), Int(0))
-	b.Call(unix.SYS_SECCOMP, Int(unix.SECCOMP_SET_MODE_FILTER), Int(0), b.Words(Int(4), b.Bytes(filter).Arg()).Arg())
-	c := start(t, build(t, b), startOptions{})
-	if f, failed := c.failure(); failed {
-		t.Fatal(f)
-	}
-	s, err := c.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w := s.Sys().(syscall.WaitStatus); !w.Signaled() || w.Signal() != syscall.SIGILL {
-		t.Errorf("ended by %v, want SIGILL", s)
-	}
-}
-
-func TestNothingIsNeededFromTheParent(t *testing.T) {
-	b := NewBuilder()
-	closed := b.NewLabel()
-	b.Call(unix.SYS_FCNTL, Int(0), Int(unix.F_GETFD)).Expect(closed, unix.EBADF)
-	if runner == "" { // an emulator may have opened something as descriptor 0
-		print(b, "stdin is open ")
-	}
-	b.Place(closed)
-	env := b.CString("/proc/self/environ")
-	fd := b.Cell()
-	b.Call(unix.SYS_OPENAT, Int(unix.AT_FDCWD), env.Arg(), Imm(0)).Into(fd)
-	empty := b.NewLabel()
-	b.Call(unix.SYS_READ, fd.Value(), b.Zeroed(8).Arg(), Int(8)).ZeroFails().Expect(empty, unix.EPIPE)
-	print(b, "the environment is not empty")
-	b.Place(empty)
-	print(b, "end")
-	if out := mustSucceed(t, build(t, b), startOptions{noStdin: true}); out != "end" {
-		t.Errorf("%q", out)
-	}
-}
-
-// The init of a created container is this: a process that waits in a read.
-func TestMemoryOfAWaitingProcess(t *testing.T) {
-	onlyNative(t, "the memory would be the emulator's")
-	all, whole := pssOfWaiting(t, func(*Builder) {})
-	_, done := pssOfWaiting(t, (*Builder).ForgetDone)
-	if all > 200 {
-		t.Errorf("PSS is %d KiB, want at most 200", all)
-	}
-	// 300 ops of 80 bytes are five whole pages.
-	if done > whole-16 {
-		t.Errorf("PSS of the image is %d KiB once the ops are forgotten, was %d", done, whole)
-	}
-	t.Logf("PSS is %d KiB, of the image %d, and %d once the ops are forgotten", all, whole, done)
-}
-
-func TestOpsAreReadAgainWhenForgotten(t *testing.T) {
-	r, w := pipe(t)
-	if _, err := w.WriteString("abc"); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	b := NewBuilder()
-	again, end := b.NewLabel(), b.NewLabel()
-	b.Place(again)
-	typical(b)
-	b.Call(unix.SYS_READ, Int(firstFD), b.Zeroed(8).Arg(), Int(1)).ZeroFails().Expect(end, unix.EPIPE)
-	print(b, ".")
-	b.ForgetDone()
-	b.Jump(again)
-	b.Place(end)
-	print(b, "end")
-	if out := mustSucceed(t, build(t, b), startOptions{extraFiles: []*os.File{r}}); out != "...end" {
-		t.Errorf("%q", out)
-	}
-}
-
-// pssOfWaiting runs a Program of 300 ops up to where it waits. The rest of what is not
-// its image is the stack, which has one to three pages by where the kernel puts it.
-func pssOfWaiting(t *testing.T, before func(*Builder)) (all, image int) {
-	t.Helper()
-	r, w := pipe(t)
-	b := NewBuilder()
-	typical(b)
-	before(b)
-	print(b, "ready")
-	b.Call(unix.SYS_READ, Int(firstFD), b.Zeroed(8).Arg(), Int(1))
-	c := start(t, build(t, b), startOptions{extraFiles: []*os.File{r}})
-	if _, err := c.stdout.Read(make([]byte, 8)); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(c.Pid) + "/smaps")
-	if err != nil {
-		t.Skipf("no smaps: %v", err)
-	}
-	ofImage := false
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		switch f := strings.Fields(lines.Text()); {
-		case len(f) > 1 && f[0] == "Pss:":
-			pss, _ := strconv.Atoi(f[1])
-			all += pss
-			if ofImage {
-				image += pss
-			}
-		case len(f) > 1 && !strings.HasSuffix(f[0], ":"): // a mapping begins
-			ofImage = strings.Contains(lines.Text(), "/memfd:")
-		}
-	}
-	if image == 0 || all == image {
-		t.Errorf("no PSS of the image and of the stack in\n%s", data)
-	}
-	w.Close()
-	c.status()
-	return all, image
 }

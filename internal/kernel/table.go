@@ -7,7 +7,7 @@ var (
 	MountAPI        = Feature{Name: "`fsopen`, `fsconfig`, `fsmount`, `fspick`", Least: "5.2", Use: "new file systems, with an error for each option"}
 	MountSetattr    = Feature{Name: "`mount_setattr`", Least: "5.12", Use: "attributes of bind mounts and whole trees (`rro`), read-only paths and root, propagation of mounts", Without: "`mount` with MS_REMOUNT, one call for each mount of a tree, once it is attached; a tree in which one mount lies under another is refused", Cost: "a call for each mount of the tree, and a message to the runtime"}
 	IDMap           = Feature{Name: "idmapped mounts (MOUNT_ATTR_IDMAP)", Least: "5.12", More: "and a file system that can", Use: "`idmap`, `ridmap`, uidMappings of mounts", Without: "refused, with the entry that asks for it"}
-	CloneIntoCgroup = Feature{Name: "`clone3` with CLONE_INTO_CGROUP", Least: "5.7", Use: "the child begins in its version 2 cgroup, without a grace period", Without: "below the floor; version 1 is joined by the child itself"}
+	CloneIntoCgroup = Feature{Name: "`clone3` with CLONE_INTO_CGROUP", Least: "5.7", Use: "the child begins in its version 2 cgroup, without a grace period", Without: "below the floor, and refused if a filter blocks `clone3` (ENOSYS, as with systemd's RestrictNamespaces=); version 1 is joined by the child itself, and needs no `clone3`"}
 	Pidfd           = Feature{Name: "CLONE_PIDFD, `pidfd_open`, waiting by poll", Least: "5.3", Use: "a process is never mistaken for another"}
 	TimeNamespace   = Feature{Name: "time namespaces", Least: "5.6", Use: "`time` namespaces, timeOffsets; also needs CONFIG_TIME_NS", Without: "refused if the config asks for one"}
 	Landlock        = Feature{Name: "Landlock", Least: "5.13", Use: "[annotations](landlock.md); rights of 5.19, 6.2 and 6.10 where they are there", Without: "refused, with the annotation that asks for it"}
@@ -36,7 +36,6 @@ var Sections = []Section{
 		{Name: "`close_range`", Least: "5.9", Use: "closes the setup's descriptors"},
 		{Name: "`listmount`, `statmount`", Least: "6.8", More: "6.11 for cgroup v1", Use: "the cgroup hierarchies are found below /sys/fs/cgroup without reading the table of all mounts, which grows with the number of containers", Without: "the table, which is also read if a hierarchy is mounted elsewhere, read-only or in part", Cost: "up to 6.5 ms at 5,000 mounts, instead of 0.07"},
 		&CloneIntoCgroup,
-		{Name: "`clone3` with CLONE_CLEAR_SIGHAND", Least: "5.5", Use: "the kernel resets the child's signals to their defaults ([why](decisions/clone.md))", Without: "if a filter hides `clone3` (ENOSYS, as with systemd's RestrictNamespaces=): Go's `syscall.ForkExec`"},
 		&Pidfd,
 		{Name: "`pidfd_send_signal`", Least: "5.1", Use: "signals"},
 		&TimeNamespace,

@@ -24,7 +24,7 @@ func CatchSignals(signals ...unix.Signal) (int, error) {
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return -1, fmt.Errorf("make a pipe for signals: %w", err)
 	}
-	caughtPipe = int32(ends[1])
+	caughtPipe, caughtPID = int32(ends[1]), int32(unix.Getpid())
 	action := sigaction{
 		handler: catchHandler(), restorer: catchRestorer(),
 		// On the stack that Go gives each of its threads for it (sigaltstack(2)): the
@@ -40,10 +40,14 @@ func CatchSignals(signals ...unix.Signal) (int, error) {
 	return ends[0], nil
 }
 
-// caughtPipe is where the handler writes to.
+// caughtPipe is where the handler writes to, if it runs in the process caughtPID. A child
+// that shares our memory until its execve has its own descriptors already, and
+// syscall.ForkExec takes only those handlers from it that Go has installed: SIGTSTP,
+// SIGTTIN, SIGTTOU and SIGCONT are not among them. What a terminal sends, it sends to
+// both of us, so that nothing is lost by leaving it to the parent.
 //
-//lint:ignore U1000 the assembly reads it
-var caughtPipe int32
+//lint:ignore U1000 the assembly reads them
+var caughtPipe, caughtPID int32
 
 // sigaction is the kernel's struct on the machines of this file; that of
 // sigaction(2) is the C library's.

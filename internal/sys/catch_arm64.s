@@ -5,11 +5,17 @@
 TEXT ·catch(SB), NOSPLIT|NOFRAME, $0
 	SUB	$16, RSP
 	MOVD	R0, (RSP)
+	MOVD	$172, R8 // getpid
+	SVC
+	MOVW	·caughtPID(SB), R1
+	CMPW	R0, R1
+	BNE	done
 	MOVW	·caughtPipe(SB), R0
 	MOVD	RSP, R1
 	MOVD	$1, R2
 	MOVD	$64, R8 // write
 	SVC
+done:
 	ADD	$16, RSP
 	RET
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/plan"
 )
@@ -46,23 +47,12 @@ func (m *Machine) Pids() []int {
 	return pids
 }
 
-// stat gives the flags and the start time, fields 9 and 22 of proc_pid_stat(5).
-// The name in front may hold anything, up to the last parenthesis.
-func (p process) stat() (flags, start uint64, ok bool) {
-	text := p.read("stat")
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) < 20 {
-		return 0, 0, false
-	}
-	flags, err := strconv.ParseUint(fields[9-3], 10, 64)
-	start, err2 := strconv.ParseUint(fields[22-3], 10, 64)
-	return flags, start, err == nil && err2 == nil
-}
+func (p process) stat() (*procs.Stat, error) { return procs.ParseStat([]byte(p.read("stat"))) }
 
 // isKernel reports whether it is a thread of the kernel (PF_KTHREAD).
 func (p process) isKernel() bool {
-	flags, _, ok := p.stat()
-	return ok && flags&0x00200000 != 0
+	s, err := p.stat()
+	return err == nil && s.Flags&0x00200000 != 0
 }
 
 // cgroups gives its places, by hierarchy as /proc names it: "" is version 2.
@@ -225,8 +215,10 @@ func (m *Machine) processes(ctx context.Context, c *config.Config, f *plan.Facts
 
 func (m *Machine) daemon(ctx context.Context, key string, pid int) plan.Daemon {
 	p := process{m, pid}
-	_, start, _ := p.stat()
-	d := plan.Daemon{Key: key, PID: pid, Start: start, Name: p.read("comm"), Executable: p.executable(), Cgroup: p.cgroup()}
+	d := plan.Daemon{Key: key, PID: pid, Name: p.read("comm"), Executable: p.executable(), Cgroup: p.cgroup()}
+	if s, err := p.stat(); err == nil {
+		d.Start = s.Start
+	}
 	d.Score, _ = strconv.Atoi(p.read("oom_score_adj"))
 	if m.Units != nil {
 		d.Unit, _ = m.Units.UnitOf(ctx, pid) // for messages only
@@ -236,8 +228,8 @@ func (m *Machine) daemon(ctx context.Context, key string, pid int) plan.Daemon {
 
 // Alive reports whether the process that started then has the pid still.
 func (m *Machine) Alive(pid int, start uint64) bool {
-	_, now, ok := process{m, pid}.stat()
-	return ok && now == start
+	s, err := process{m, pid}.stat()
+	return err == nil && s.Start == start
 }
 
 // Score reads the OOM score of a process.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/node/config/resource"
 	"github.com/berth-runtime/berth/node/machine/usage"
 	"github.com/berth-runtime/berth/node/plan"
@@ -169,17 +170,14 @@ func (x *exposition) settings(p *plan.Plan, s *state) {
 
 // self is what the daemon itself uses, under the names that every exporter has.
 func (x *exposition) self() {
-	text, err := os.ReadFile("/proc/self/stat")
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if err != nil || len(fields) < 22 {
+	s, err := procs.ReadStat(os.Getpid())
+	if err != nil {
 		return
 	}
-	number := func(i int) float64 { n, _ := strconv.ParseFloat(fields[i-3], 64); return n }
-	const ticks = 100 // USER_HZ, the same on all architectures that Go has
 	x.family("process_cpu_seconds_total", "counter", "Processor time of berth-node.")
-	x.sample("process_cpu_seconds_total", (number(14)+number(15))/ticks)
+	x.sample("process_cpu_seconds_total", float64(s.User+s.System)/procs.Ticks)
 	x.family("process_resident_memory_bytes", "gauge", "Memory of berth-node.")
-	x.sample("process_resident_memory_bytes", number(24)*float64(os.Getpagesize()))
+	x.sample("process_resident_memory_bytes", float64(s.Resident)*float64(os.Getpagesize()))
 }
 
 // complaints are the reasons why the node is not healthy; the lock is held.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -94,4 +95,20 @@ func block(f *os.File) error {
 		return err
 	}
 	return setErr
+}
+
+func (st *stream) drain(deadline <-chan time.Time) bool {
+	for {
+		before := st.moved.Load()
+		select {
+		case <-st.done:
+			return true
+		case <-deadline:
+			return false
+		case <-time.After(drainQuiet):
+			if st.moved.Load() == before {
+				return false
+			}
+		}
+	}
 }

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/berth-runtime/berth/shim/engine"
-	"github.com/berth-runtime/berth/shim/reaper"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -68,187 +65,6 @@ type IO struct {
 type pipe struct {
 	read *os.File
 	to   *output
-}
-
-// Open opens what the config names, and waits for the clients of FIFOs.
-func Open(ctx context.Context, config Config, r *reaper.Reaper, log func(string)) (_ *IO, err error) {
-	s := &IO{config: config, log: log, child: engine.Stdio{Terminal: config.Terminal}}
-	defer func() {
-		if err != nil {
-			s.Close()
-		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
-	defer cancel()
-	if config.Stdin != "" {
-		if err := s.openStdin(ctx); err != nil {
-			return nil, fmt.Errorf("stdin: %w", err)
-		}
-	}
-	if err := s.openOutputs(ctx, r); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-func (s *IO) openStdin(ctx context.Context) error {
-	in, err := parse(s.config.Stdin)
-	switch {
-	case err != nil:
-		return err
-	case in.scheme == schemeStream:
-		err = s.openInStream(ctx, in)
-	case in.scheme == schemeFIFO:
-		s.stdin, err = openInput(in.path)
-	default:
-		return fmt.Errorf("%q: only output can be of scheme %s", s.config.Stdin, in.scheme)
-	}
-	if err != nil || s.config.Terminal {
-		return err
-	}
-	s.child.In, s.inPipe, err = os.Pipe()
-	if err != nil {
-		return err
-	}
-	return s.own(s.child.In)
-}
-
-func (s *IO) openInStream(ctx context.Context, p place) error {
-	id, err := p.stream()
-	if err != nil {
-		return err
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	s.stdin = &input{file: read}
-	s.stdin.stop, err = s.config.Streams.Input(ctx, id, write)
-	return err
-}
-
-func (s *IO) openOutStream(ctx context.Context, p place) (*output, error) {
-	id, err := p.stream()
-	if err != nil {
-		return nil, err
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.config.Streams.Output(ctx, id, read); err != nil {
-		write.Close()
-		return nil, err
-	}
-	return &output{file: write}, nil
-}
-
-// own makes an end of a pipe the process's.
-func (s *IO) own(f *os.File) error {
-	if err := block(f); err != nil {
-		return err
-	}
-	if s.config.UID == 0 && s.config.GID == 0 {
-		return nil
-	}
-	return f.Chown(s.config.UID, s.config.GID)
-}
-
-func (s *IO) openOutputs(ctx context.Context, r *reaper.Reaper) error {
-	if s.config.Stdout == "" && s.config.Stderr == "" {
-		return nil
-	}
-	out, err := parse(s.config.Stdout)
-	if err != nil {
-		return err
-	}
-	switch out.scheme {
-	case schemeBinary, schemeBinaryV2:
-		return s.openLogger(ctx, r, out)
-	case schemeFile:
-		// The one file takes both streams, in the order of their writing.
-		return s.openFile(out.path)
-	}
-	if s.config.Stdout != "" {
-		if s.child.Out, err = s.openPipe(ctx, out); err != nil {
-			return fmt.Errorf("stdout: %w", err)
-		}
-	}
-	switch {
-	case s.config.Terminal, s.config.Stderr == "":
-	case s.config.Stderr == s.config.Stdout:
-		s.child.Err = s.child.Out
-	default:
-		errPlace, err := parse(s.config.Stderr)
-		if err != nil {
-			return err
-		}
-		if errPlace.scheme != schemeFIFO && errPlace.scheme != schemeStream {
-			return fmt.Errorf("stderr %q: only stdout can be of scheme %s, and then takes both", s.config.Stderr, errPlace.scheme)
-		}
-		if s.child.Err, err = s.openPipe(ctx, errPlace); err != nil {
-			return fmt.Errorf("stderr: %w", err)
-		}
-	}
-	return nil
-}
-
-// openPipe opens a FIFO or a stream and, unless there is a terminal, makes the
-// pipe that leads to it; it gives back the end of that for the process.
-func (s *IO) openPipe(ctx context.Context, p place) (file *os.File, err error) {
-	var o *output
-	if p.scheme == schemeStream {
-		o, err = s.openOutStream(ctx, p)
-	} else {
-		o, err = openOutput(ctx, p.path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s.lead(o)
-}
-
-func (s *IO) lead(o *output) (*os.File, error) {
-	s.outputs = append(s.outputs, o)
-	if s.config.Terminal {
-		return nil, nil
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	s.pipes = append(s.pipes, pipe{read, o})
-	return write, s.own(write)
-}
-
-func (s *IO) openFile(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("stdout: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		return fmt.Errorf("stdout: %w", err)
-	}
-	s.child.Out, err = s.lead(&output{file: f})
-	s.child.Err = s.child.Out
-	return err
-}
-
-func (s *IO) openLogger(ctx context.Context, r *reaper.Reaper, p place) (err error) {
-	if s.logger, err = startLogger(ctx, r, p, s.config.ID, s.config.Namespace); err != nil {
-		return err
-	}
-	if s.config.Terminal {
-		s.outputs = append(s.outputs, &output{file: s.logger.out})
-		s.logger.err.Close()
-		return nil
-	}
-	// The process writes straight into the program's pipes.
-	s.child.Out, s.child.Err = s.logger.out, s.logger.err
-	if err := s.own(s.child.Out); err != nil {
-		return err
-	}
-	return s.own(s.child.Err)
 }
 
 // Child is what the process is to get. It belongs to s, until Started.
@@ -352,22 +168,6 @@ func (s *IO) Drain() {
 	for _, st := range streams {
 		if !st.drain(deadline) {
 			return
-		}
-	}
-}
-
-func (st *stream) drain(deadline <-chan time.Time) bool {
-	for {
-		before := st.moved.Load()
-		select {
-		case <-st.done:
-			return true
-		case <-deadline:
-			return false
-		case <-time.After(drainQuiet):
-			if st.moved.Load() == before {
-				return false
-			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -140,15 +141,11 @@ func stay(t *testing.T, b *harness.Box, o *outside, c *harness.Container, confin
 	v.running = cmd.Start()
 	pid := 0
 	// It has nothing left to do from when it waits for the process.
-	for end := time.Now().Add(harness.Deadline); ; time.Sleep(time.Millisecond) {
+	wait.Until(t, "berth "+verb+" waits", func() bool {
 		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", v.running.PID))
-		if pid, _ = strconv.Atoi(strings.TrimSpace(string(children))); pid > 0 && waits(pid, confines) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("berth %s does not get to waiting", verb)
-		}
-	}
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(children)))
+		return pid > 0 && waits(pid, confines)
+	})
 	v.hijacked = hijack(t, pid)
 	return v
 }

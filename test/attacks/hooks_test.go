@@ -11,6 +11,7 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/test/harness"
 	"github.com/berth-runtime/berth/test/inside/view"
 )
@@ -111,9 +112,8 @@ func TestHooksEndWithTheContainer(t *testing.T) {
 		pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
 		check(t, err)
 		// It was killed; who reaps it is the test, which orphans come to, or process 1.
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err == nil && !strings.Contains(string(stat), ") Z ") {
-			t.Errorf("what the %s hook left is still there: %s", kind, stat)
+		if s, err := procs.ReadStat(pid); err == nil && s.State != 'Z' {
+			t.Errorf("what the %s hook left is still there: %+v", kind, s)
 			check(t, syscall.Kill(pid, syscall.SIGKILL))
 		}
 		_, _ = syscall.Wait4(pid, nil, 0, nil)

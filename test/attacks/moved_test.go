@@ -8,10 +8,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -24,14 +24,11 @@ func moved(b *harness.Box, change func(*specs.Spec), script string) *harness.Con
 		change(c.Spec)
 	}
 	c.RunDetached()
-	for end := time.Now().Add(harness.Deadline); ; time.Sleep(time.Millisecond) {
-		if data, _ := os.ReadFile(c.Path("moved")); len(data) > 0 {
-			return c
-		}
-		if time.Now().After(end) {
-			b.T.Fatal("the container's process does not get where it is to go")
-		}
-	}
+	wait.Until(b.T, "the container's process gets where it is to go", func() bool {
+		data, _ := os.ReadFile(c.Path("moved"))
+		return len(data) > 0
+	})
+	return c
 }
 
 // withGroups has the engine called by somebody with supplementary groups.

@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -28,13 +28,10 @@ func TestMainThreadEnds(t *testing.T) {
 			c.RunDetached()
 			w.Close()
 			out.Until("headless\n")
-			for end := time.Now().Add(harness.Deadline); ; time.Sleep(time.Millisecond) {
-				if _, state := harness.Parent(c.PID); state == "Z" {
-					break
-				} else if time.Now().After(end) {
-					t.Fatalf("the main thread is %s, not a zombie", state)
-				}
-			}
+			wait.Until(t, "the main thread is a zombie", func() bool {
+				_, state := harness.Parent(c.PID)
+				return state == "Z"
+			})
 			if s := c.State(); s.Status != "running" || s.Pid != c.PID {
 				t.Errorf("it is %s, pid %d", s.Status, s.Pid)
 			}

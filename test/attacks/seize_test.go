@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 	"github.com/berth-runtime/berth/test/inside/view"
 )
@@ -36,14 +36,10 @@ func newTracer(b *harness.Box) *tracer {
 // ready waits until the tracer looks for others.
 func (c *tracer) ready() {
 	c.Box.T.Helper()
-	for end := time.Now().Add(harness.Deadline); ; time.Sleep(time.Millisecond) {
-		if data, err := os.ReadFile(c.seen + "/list"); err == nil && len(data) > 0 {
-			return
-		}
-		if time.Now().After(end) {
-			c.Box.T.Fatal("the tracer does not start")
-		}
-	}
+	wait.Until(c.Box.T, "the tracer starts", func() bool {
+		data, err := os.ReadFile(c.seen + "/list")
+		return err == nil && len(data) > 0
+	})
 }
 
 // stop ends the tracer and tells what it took over.

@@ -11,6 +11,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/proc/procs"
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -39,14 +41,10 @@ func staller(b *harness.Box, c *harness.Container, words ...string) {
 		flags = []string{"--preserve-fds", "1"}
 	}
 	c.RunDetached(flags...)
-	for end := time.Now().Add(harness.Deadline); ; time.Sleep(time.Millisecond) {
-		if data, _ := os.ReadFile(c.Path("held")); len(data) > 0 {
-			return
-		}
-		if time.Now().After(end) {
-			b.T.Fatal("the container's process does not get to hold up others")
-		}
-	}
+	wait.Until(b.T, "the container's process gets to hold up others", func() bool {
+		data, _ := os.ReadFile(c.Path("held"))
+		return len(data) > 0
+	})
 }
 
 // A lease on a file of the image holds up whoever opens it for 45 s.
@@ -94,16 +92,16 @@ func TestSilentFileSystemHoldsUpNobody(t *testing.T) {
 
 // reapOrphans reaps the children of this process that have ended, but for one and those that Go has started.
 func reapOrphans(but int) {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		data, _ := os.ReadFile(path)
-		pid, rest, _ := strings.Cut(string(data), " (")
-		if i := strings.LastIndex(rest, ") "); i >= 0 && strings.HasPrefix(rest[i+2:], "Z "+strconv.Itoa(os.Getpid())+" ") {
-			// Until its execve what exec adds is called by the number of its file.
-			_, err := strconv.Atoi(rest[:i])
-			if n, _ := strconv.Atoi(pid); err == nil && n != but {
-				unix.Wait4(n, nil, unix.WNOHANG, nil)
-			}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		s, err := procs.ReadStat(pid)
+		if err != nil || s.State != 'Z' || s.Parent != os.Getpid() || pid == but {
+			continue
+		}
+		// Until its execve what exec adds is called by the number of its file.
+		if _, err := strconv.Atoi(s.Name); err == nil {
+			unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		}
 	}
 }

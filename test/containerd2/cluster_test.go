@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/containerd"
 )
 
@@ -69,7 +70,7 @@ func newNode(t testing.TB, r containerd.Release, handler string, config func(*co
 	n.Image(criNamespace, image, "sleep", "1000")
 	n.Image(criNamespace, pauseImage, "sleep", "100000")
 	for _, name := range []string{image, pauseImage} {
-		eventually(t, "CRI knows image "+name, func() bool {
+		wait.Until(t, "CRI knows image "+name, func() bool {
 			r, err := cri.NewImageServiceClient(n.Conn).ImageStatus(t.Context(), &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
 			return err == nil && r.Image != nil
 		})
@@ -83,7 +84,7 @@ func newNode(t testing.TB, r containerd.Release, handler string, config func(*co
 func (n *node) connect() {
 	n.t.Helper()
 	n.RuntimeServiceClient = cri.NewRuntimeServiceClient(n.Conn)
-	eventually(n.t, "CRI answers", func() bool {
+	wait.Until(n.t, "CRI answers", func() bool {
 		_, err := n.ListPodSandbox(n.ctx(), &cri.ListPodSandboxRequest{})
 		return err == nil
 	})
@@ -286,7 +287,7 @@ func (c *container) status() *cri.ContainerStatus {
 // ended waits for the end of a container.
 func (c *container) ended() *cri.ContainerStatus {
 	c.t.Helper()
-	eventually(c.t, "the container has ended", func() bool { return c.status().State == cri.ContainerState_CONTAINER_EXITED })
+	wait.Until(c.t, "the container has ended", func() bool { return c.status().State == cri.ContainerState_CONTAINER_EXITED })
 	return c.status()
 }
 
@@ -301,16 +302,4 @@ func (c *container) exec(script string) string {
 		c.t.Errorf("%s: exit code %d: %s", script, r.ExitCode, r.Stderr)
 	}
 	return string(r.Stdout)
-}
-
-// eventually waits for something that nothing can be asked to wait for.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	const patience = time.Minute
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if is() {
-			return
-		}
-	}
-	t.Fatalf("not within %s: %s", patience, what)
 }

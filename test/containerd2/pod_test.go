@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/berth-runtime/berth/internal/test/wait"
 )
 
 func TestPod(t *testing.T) {
@@ -20,7 +22,7 @@ func TestPod(t *testing.T) {
 		if shims := n.Shims(); len(shims) != 1 {
 			t.Errorf("%d shims for one pod", len(shims))
 		}
-		eventually(t, "the log", func() bool {
+		wait.Until(t, "the log", func() bool {
 			log, _ := os.ReadFile(a.log)
 			return strings.Contains(string(log), " stdout F out\n") && strings.Contains(string(log), " stderr F err\n")
 		})
@@ -119,7 +121,7 @@ func TestContainerdRestartsWithPods(t *testing.T) {
 		if err := os.WriteFile(procRoot(pid)+"/go", nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the container has ended", func() bool { return syscall.Kill(pid, 0) != nil })
+		wait.Until(t, "the container has ended", func() bool { return syscall.Kill(pid, 0) != nil })
 		n.Start()
 		n.connect()
 		if got := goes.ended(); got.ExitCode != 5 {
@@ -148,13 +150,13 @@ func shimOfAPodIsKilled(t *testing.T, n *node) {
 	for _, shim := range n.Shims() {
 		syscall.Kill(shim, syscall.SIGKILL)
 	}
-	eventually(t, "containerd has seen it", func() bool {
+	wait.Until(t, "containerd has seen it", func() bool {
 		r, err := n.PodSandboxStatus(n.ctx(), &cri.PodSandboxStatusRequest{PodSandboxId: p.id})
 		return err == nil && r.Status.State == cri.PodSandboxState_SANDBOX_NOTREADY
 	})
 	// containerd takes a while to note the ends of all, and refuses until then. The
 	// kubelet tries again, too.
-	eventually(t, "the pod is removed", func() bool {
+	wait.Until(t, "the pod is removed", func() bool {
 		_, err := n.StopPodSandbox(n.ctx(), &cri.StopPodSandboxRequest{PodSandboxId: p.id})
 		if err == nil {
 			_, err = n.RemovePodSandbox(n.ctx(), &cri.RemovePodSandboxRequest{PodSandboxId: p.id})
@@ -162,7 +164,7 @@ func shimOfAPodIsKilled(t *testing.T, n *node) {
 		return err == nil
 	})
 	for _, pid := range pids {
-		eventually(t, "its containers are gone", func() bool { return syscall.Kill(pid, 0) != nil })
+		wait.Until(t, "its containers are gone", func() bool { return syscall.Kill(pid, 0) != nil })
 	}
 	r, err := n.ListContainers(n.ctx(), &cri.ListContainersRequest{})
 	if err != nil || len(r.Containers) != 0 {

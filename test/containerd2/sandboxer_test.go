@@ -8,6 +8,7 @@ import (
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/containerd"
 )
 
@@ -63,7 +64,7 @@ func TestPodOfTheShimsSandboxService(t *testing.T) {
 	if shims := n.Shims(); len(shims) != 1 {
 		t.Errorf("%d shims for one pod", len(shims))
 	}
-	eventually(t, "the log", func() bool {
+	wait.Until(t, "the log", func() bool {
 		log, _ := os.ReadFile(a.log)
 		return strings.Contains(string(log), " stdout F out\n")
 	})

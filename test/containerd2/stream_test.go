@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
@@ -94,7 +95,7 @@ func execAndAttach(t *testing.T, n *node) {
 		}
 		attached <- err
 	}()
-	eventually(t, "the input has come and ended", func() bool {
+	wait.Until(t, "the input has come and ended", func() bool {
 		log, _ := os.ReadFile(c.log)
 		return strings.Contains(string(log), "got one\n") && strings.Contains(string(log), "got two\n") && strings.Contains(string(log), "F end\n")
 	})
@@ -141,7 +142,7 @@ func portForward(t *testing.T, n *node) {
 	if got := b.exec("until nc 127.0.0.1 8080 < /dev/null; do sleep 0.05; done"); got != "pong\n" {
 		t.Errorf("from one container of the pod to another: %q", got)
 	}
-	eventually(t, "an answer through the forwarded port", func() bool {
+	wait.Until(t, "an answer through the forwarded port", func() bool {
 		got, err := throughPort(n, p, 8080)
 		return err == nil && got == "pong\n"
 	})

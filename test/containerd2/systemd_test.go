@@ -9,6 +9,7 @@ import (
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/containerd"
 )
 
@@ -59,7 +60,7 @@ func TestPodOfKubeletsSlices(t *testing.T) {
 	}
 
 	p.remove()
-	eventually(t, "systemd has forgotten the units", func() bool {
+	wait.Until(t, "systemd has forgotten the units", func() bool {
 		return systemctl(t, "list-units", "--all", "--no-legend", "--plain", "cri-containerd-*") == ""
 	})
 	for _, hierarchy := range []string{"", "/systemd", "/unified", "/memory", "/cpu"} {

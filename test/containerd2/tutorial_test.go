@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"go.yaml.in/yaml/v3"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -32,7 +33,7 @@ func TestTutorialPod(t *testing.T) {
 		}
 		p := n.runPod(func(c *cri.PodSandboxConfig) { c.Metadata.Name = pod.Metadata.Name })
 		c := p.run("", func(c *cri.ContainerConfig) { c.Command = pod.Spec.Containers[0].Command })
-		eventually(t, "the log", func() bool {
+		wait.Until(t, "the log", func() bool {
 			log, _ := os.ReadFile(c.log)
 			_, said, _ := strings.Cut(strings.TrimSpace(string(log)), " stdout F ")
 			return said != "" && strings.Contains(string(docs), "\n    "+said+"\n")

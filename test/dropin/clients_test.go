@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -101,7 +102,7 @@ func life(t *testing.T, b *harness.Box, c client, freeze bool) {
 	t.Helper()
 	const name = "life"
 	c.Call("run", "-d", "--name", name, "--stop-timeout", "30", image, "sh", "-c", endless).OK(t)
-	eventually(t, "the container's output in the log", func() bool { return readyTimes(c, name) == 1 })
+	wait.Until(t, "the container's output in the log", func() bool { return readyTimes(c, name) == 1 })
 	if out := c.Call("logs", name).OK(t).Stderr; out != "an error\n" {
 		t.Errorf("errors in the log: %q", out)
 	}
@@ -133,7 +134,7 @@ func life(t *testing.T, b *harness.Box, c client, freeze bool) {
 		}
 	}
 	c.Call("restart", name).OK(t)
-	eventually(t, "the restarted container's output", func() bool { return readyTimes(c, name) == 2 })
+	wait.Until(t, "the restarted container's output", func() bool { return readyTimes(c, name) == 2 })
 	c.Call("stop", name).OK(t)
 	if got := inspect(t, c, name, "{{.State.ExitCode}}"); got != "3" {
 		t.Errorf("a stopped container has status %s, want that of its handler", got)

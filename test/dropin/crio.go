@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -171,7 +172,7 @@ func (p *Pod) Run(script string, resources *cri.LinuxContainerResources) *PodCon
 // Ended waits for the container's end.
 func (c *PodContainer) Ended() (status *cri.ContainerStatus) {
 	c.t.Helper()
-	eventually(c.t, "the container has ended", func() bool {
+	wait.Until(c.t, "the container has ended", func() bool {
 		r, err := c.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: c.ID})
 		if err != nil {
 			c.t.Fatalf("status of a container: %v", err)

@@ -12,6 +12,7 @@ import (
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -40,7 +41,7 @@ func TestCRIO(t *testing.T) {
 	if got := two.Ended(); got.ExitCode != 3 {
 		t.Errorf("a container that exits with 3: %v", got)
 	}
-	eventually(t, "what it prints in the log", func() bool {
+	wait.Until(t, "what it prints in the log", func() bool {
 		text, _ := os.ReadFile(one.Log)
 		return strings.Contains(string(text), " stdout F out\n") && strings.Contains(string(text), " stderr F err\n")
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -146,16 +147,16 @@ func dockerHealth(t *testing.T, d *Docker) {
 	is := func(want string) func() bool {
 		return func() bool { return inspect(t, d, "health", "{{.State.Health.Status}}") == want }
 	}
-	eventually(t, "a failing check", is("unhealthy"))
+	wait.Until(t, "a failing check", is("unhealthy"))
 	d.Call("exec", "health", "touch", "/ok").OK(t)
-	eventually(t, "a passing check", is("healthy"))
+	wait.Until(t, "a passing check", is("healthy"))
 	d.Call("rm", "-f", "health").OK(t)
 }
 
 func dockerRestarts(t *testing.T, d *Docker) {
 	t.Helper()
 	d.Call("run", "-d", "--name", "failing", "--restart", "on-failure:2", image, "sh", "-c", "echo try; exit 4").OK(t)
-	eventually(t, "two restarts and no more", func() bool {
+	wait.Until(t, "two restarts and no more", func() bool {
 		return inspect(t, d, "failing", "{{.RestartCount}} {{.State.Status}} {{.State.ExitCode}}") == "2 exited 4"
 	})
 	if out := d.Call("logs", "failing").OK(t).Stdout; out != "try\ntry\ntry\n" {

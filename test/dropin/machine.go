@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -218,16 +217,6 @@ func (m *Machine) end() {
 		// With what a client keeps mounted there for itself, like the namespace of its default network.
 		if err := unix.Unmount(m.mounts[i], unix.MNT_DETACH); err != nil {
 			m.b.T.Errorf("unmount %s: %v", m.mounts[i], err)
-		}
-	}
-}
-
-// eventually waits for what a client does by itself, and tells nobody about.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(harness.Deadline); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %s", what, harness.Deadline)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -23,8 +24,8 @@ func TestPodmanPods(t *testing.T) {
 func podmanRestarts(t *testing.T, p *Podman) {
 	t.Helper()
 	p.Call("run", "-d", "--name", "failing", "--restart", "on-failure:2", image, "sh", "-c", "echo try; exit 4").OK(t)
-	eventually(t, "two restarts and no more", func() bool { return strings.Count(p.Call("logs", "failing").Stdout, "try\n") == 3 })
-	eventually(t, "the end", func() bool { return inspect(t, p, "failing", "{{.State.Status}} {{.State.ExitCode}}") == "exited 4" })
+	wait.Until(t, "two restarts and no more", func() bool { return strings.Count(p.Call("logs", "failing").Stdout, "try\n") == 3 })
+	wait.Until(t, "the end", func() bool { return inspect(t, p, "failing", "{{.State.Status}} {{.State.ExitCode}}") == "exited 4" })
 	p.Call("rm", "failing").OK(t)
 }
 
@@ -68,7 +69,7 @@ spec:
       limits: {memory: 64Mi}
 `, 0o644)
 	p.Call("kube", "play", file).OK(t)
-	eventually(t, "what it prints", func() bool { return p.Call("logs", "kube-main").Stdout == "from a manifest\n" })
+	wait.Until(t, "what it prints", func() bool { return p.Call("logs", "kube-main").Stdout == "from a manifest\n" })
 	if got := limit(t, p, "kube-main", "memory", "memory.limit_in_bytes", "memory.max"); got != "67108864" {
 		t.Errorf("its limit of memory is %s", got)
 	}
@@ -92,7 +93,7 @@ func podmanCheckpoint(t *testing.T, b *harness.Box, p *Podman) {
 		n, _ = strconv.Atoi(text)
 		return mark, n
 	}
-	eventually(t, "it counts", func() bool { _, n := count(); return n > 3 })
+	wait.Until(t, "it counts", func() bool { _, n := count(); return n > 3 })
 	mark, _ := count()
 	p.Call("container", "checkpoint", "written").OK(t)
 	if got := inspect(t, p, "written", "{{.State.Status}}"); got != "exited" {
@@ -100,7 +101,7 @@ func podmanCheckpoint(t *testing.T, b *harness.Box, p *Podman) {
 	}
 	p.Call("container", "restore", "written").OK(t)
 	again, before := count()
-	eventually(t, "it counts on", func() bool { _, n := count(); return n > before })
+	wait.Until(t, "it counts on", func() bool { _, n := count(); return n > before })
 	if after, _ := count(); mark == "" || again != mark || after != mark {
 		t.Errorf("it begins anew: %q, then %q and %q", mark, again, after)
 	}

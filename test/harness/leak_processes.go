@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/proc/procs"
 )
 
 // leakedProcesses finds processes that belong to the test: by the mark in their environment, by their cgroup, and
@@ -72,16 +74,13 @@ func allPIDs() ([]int, error) {
 	return pids, err
 }
 
-// Parent reads the parent and the state letter from /proc/PID/stat, where both come after the name in brackets.
+// Parent gives a process's parent and the letter of its state, "" of one that is gone.
 func Parent(pid int) (ppid int, state string) {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
-	fields := strings.Fields(rest)
-	if len(fields) < 2 {
+	s, err := procs.ReadStat(pid)
+	if err != nil {
 		return 0, ""
 	}
-	ppid, _ = strconv.Atoi(fields[1])
-	return ppid, fields[0]
+	return s.Parent, string(s.State)
 }
 
 func commandLine(pid int) string {

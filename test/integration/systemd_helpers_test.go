@@ -11,6 +11,7 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -148,17 +149,7 @@ func unitsOf(t *testing.T, b *harness.Box, flags ...string) []string {
 // unitsGone waits until systemd does not know any unit of the test's containers, not even as one that failed.
 func unitsGone(t *testing.T, b *harness.Box) {
 	t.Helper()
-	eventually(t, "systemd knows none of the units any more", func() bool { return len(unitsOf(t, b, "--all")) == 0 })
-}
-
-// eventually waits until something has come to be so.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(harness.Deadline); !so(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it did not come to be that %s", what)
-		}
-	}
+	wait.Until(t, "systemd knows none of the units any more", func() bool { return len(unitsOf(t, b, "--all")) == 0 })
 }
 
 func must(t *testing.T, err error) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -162,7 +163,7 @@ func TestUnitWithoutLimits(t *testing.T) {
 	}
 	c.Kill("KILL").WaitExit()
 	// Its scope goes with it; delete only makes systemd forget that it was killed.
-	eventually(t, "the unit is not active any more", func() bool { return property(t, unit, "ActiveState") != "active" })
+	wait.Until(t, "the unit is not active any more", func() bool { return property(t, unit, "ActiveState") != "active" })
 	c.Delete()
 	gone(t, unit)
 }

@@ -10,6 +10,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -59,12 +60,12 @@ func TestSystemdAsPayload(t *testing.T) {
 	c.RunDetached()
 	// Nothing is added before its services have their cgroups: a process in its root would keep it from giving them controllers.
 	inside := filepath.Join("/sys/fs/cgroup", property(t, unit, "ControlGroup"), "container")
-	eventually(t, "its service has a limit", func() bool {
+	wait.Until(t, "its service has a limit", func() bool {
 		text, err := os.ReadFile(filepath.Join(inside, "system.slice/payload.service/pids.max"))
 		return err == nil && string(text) == "50\n"
 	})
 	state := ""
-	eventually(t, "systemd is running in the container", func() bool {
+	wait.Until(t, "systemd is running in the container", func() bool {
 		state = strings.TrimSpace(c.Exec(nil, "/bin/systemctl", "is-system-running").Stdout)
 		return state == "running" || state == "degraded"
 	})
@@ -77,7 +78,7 @@ func TestSystemdAsPayload(t *testing.T) {
 	// Its cgroups have controllers, and more processes are still let in.
 	c.Exec(nil, "/bin/true").OK(t)
 	var journal []byte
-	eventually(t, "journalctl -M has what the service has said", func() bool {
+	wait.Until(t, "journalctl -M has what the service has said", func() bool {
 		journal, _ = exec.Command(journalctl, "-M", c.ID, "--no-pager", "-o", "cat", "-u", "payload.service").CombinedOutput()
 		return strings.Contains(string(journal), "said inside\n")
 	})

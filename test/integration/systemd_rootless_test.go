@@ -7,6 +7,7 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -35,7 +36,7 @@ func TestRootlessLimitsBite(t *testing.T) {
 		c, unit := unitContainer(b, "/bin/sh", "-c", "while :; do :; done")
 		c.Spec.Linux.Resources.CPU = &specs.LinuxCPU{Quota: ptr(int64(10000)), Period: ptr(uint64(100000))}
 		c.RunDetached()
-		eventually(t, "the kernel throttles it", func() bool {
+		wait.Until(t, "the kernel throttles it", func() bool {
 			return !strings.Contains(unitFile(t, unit, "cpu", "cpu.stat", "cpu.stat")+"\n", "nr_throttled 0\n")
 		})
 	})

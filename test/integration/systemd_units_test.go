@@ -11,6 +11,7 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -136,7 +137,7 @@ func TestUnitInTheWay(t *testing.T) {
 	args := append(user, "--scope", "--unit="+unit, "-p", "RuntimeMaxSec=1s", "sleep", "60")
 	_ = exec.Command(run, args...).Run() // ended by systemd, which leaves a unit that failed
 	got := ""
-	eventually(t, "systemd has seen the scope's end", func() bool {
+	wait.Until(t, "systemd has seen the scope's end", func() bool {
 		got = property(t, unit, "ActiveState")
 		return got != "active" && got != "deactivating"
 	})
@@ -331,7 +332,7 @@ func TestMachined(t *testing.T) {
 	}
 	c.Kill("KILL").WaitExit()
 	c.Delete()
-	eventually(t, "machined does not know it any more", func() bool { return exec.Command(machinectl, "show", c.ID).Run() != nil })
+	wait.Until(t, "machined does not know it any more", func() bool { return exec.Command(machinectl, "show", c.ID).Run() != nil })
 	d, _ := unitContainer(b, "/bin/true")
 	d.Spec.Annotations = map[string]string{"run.berth.machined": "perhaps"}
 	if r := d.Run(); r.Code == 0 || !strings.Contains(r.Stderr, "/annotations/run.berth.machined") {
@@ -377,7 +378,7 @@ func TestNotifySocket(t *testing.T) {
 				if main == "0" || main == pid {
 					t.Errorf("MainPID is %s, and not the engine's", main)
 				}
-				eventually(t, "systemd has the status", func() bool { return property(t, service, "StatusText") == "well" })
+				wait.Until(t, "systemd has the status", func() bool { return property(t, service, "StatusText") == "well" })
 			}
 			c.Command("delete", []string{"--force"}).Run().OK(t)
 			_, _ = trySystemctl("stop", service)

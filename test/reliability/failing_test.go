@@ -152,7 +152,6 @@ var looks = []tolerated{
 	{"0:unlinkat start", "", "the gate's socket goes with the folder; gc removes it before"},
 	{"1:setsid", "EPERM", "it leads a session already"},
 	{"0:newfstatat start", "", "exec does not mind whether the container waits to be started"},
-	{"0:clone3", "ENOSYS", "a filter hides it, and syscall.ForkExec makes the child"},
 	{"0:openat /proc/self/fd/[0-9]+", "", "HOME is /: this opens etc/passwd, once it is known to be a file"},
 	{"0:ppoll", "", "it is the read behind it that waits, then"},
 	{"0:newfstatat /proc/self/fd/.*", "", "a fork that gets lost is not looked for"},

@@ -26,7 +26,7 @@ func TestKernelsThatLackSomething(t *testing.T) {
 		"mount_setattr":                   {fault: []string{"-every", "mount_setattr", "-fail", "ENOSYS"}},
 		"open_tree":                       {fault: []string{"-every", "open_tree", "-fail", "ENOSYS"}, refused: []string{"/root/path", "function not implemented"}},
 		"openat2":                         {fault: []string{"-every", "openat2", "-fail", "ENOSYS"}, refused: []string{"function not implemented"}},
-		"clone3":                          {fault: []string{"-every", "clone3", "-fail", "ENOSYS"}, refused: []string{"clone", "function not implemented"}},
+		"clone3":                          {fault: []string{"-every", "clone3", "-fail", "ENOSYS"}, refused: []string{"clone3 is needed", "function not implemented"}},
 		"faccessat2":                      {fault: []string{"-every", "faccessat2", "-fail", "ENOSYS"}, refused: []string{"/process/args/0"}},
 		"BPF without raising the limit":   {fault: []string{"-at", "0:bpf:1", "-fail", "EPERM"}},
 		"reading the limit of open files": {fault: []string{"-every", "getrlimit", "-fail", "ENOSYS"}},

@@ -1,6 +1,7 @@
 package reliability
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -75,16 +77,7 @@ func TestSoak(t *testing.T) {
 		c.Delete()
 	})
 	// The kernel counts those that it has still to free too, which takes it a while: a leak would be one for each round and hierarchy.
-	for end := time.Now().Add(harness.Deadline); ; time.Sleep(10 * time.Millisecond) {
-		now := groups()
-		if now-before <= rounds {
-			break
-		}
-		if time.Now().After(end) {
-			t.Errorf("%d cgroups became %d", before, now)
-			break
-		}
-	}
+	wait.Until(t, fmt.Sprintf("no more cgroups than before, %d, but for one of each round", before), func() bool { return groups()-before <= rounds })
 	b.Berth("list", "-q").OK(t)
 	t.Logf("%d rounds", rounds)
 	harness.Report(t, "rounds", rounds)

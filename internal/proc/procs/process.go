@@ -28,21 +28,14 @@ type Process struct {
 	Args []string
 }
 
-// ticks is how many of a clock_t of /proc are a second: USER_HZ, the same on all architectures that Linux is maintained for but
-// alpha and ia64.
-const ticks = 100
-
 // Read looks at a process.
 func Read(pid int) (*Process, error) {
 	folder := "/proc/" + strconv.Itoa(pid) + "/"
-	stat, err := readFile(folder + "stat")
+	stat, err := ReadStat(pid)
 	if err != nil {
 		return nil, err
 	}
-	p, sinceBoot, err := parseStat(stat)
-	if err != nil {
-		return nil, fmt.Errorf("%sstat: %w", folder, err)
-	}
+	p := &Process{PID: stat.PID, Parent: stat.Parent, State: stat.State, Terminal: stat.Terminal, CPU: span(stat.User) + span(stat.System), Name: stat.Name}
 	status, err := readFile(folder + "status")
 	if err != nil {
 		return nil, err
@@ -61,53 +54,14 @@ func Read(pid int) (*Process, error) {
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
 		return nil, fmt.Errorf("read the time since boot: %w", err)
 	}
-	p.Started = time.Now().Add(sinceBoot - time.Duration(up.Nano()))
+	p.Started = time.Now().Add(span(stat.Start) - time.Duration(up.Nano()))
 	return p, nil
-}
-
-// SplitStat cuts a file /proc/PID/stat at the name in parentheses. That may hold anything, parentheses and line ends too; what
-// follows its last one, from field 3 on, is numbers.
-func SplitStat(text []byte) (number, name, rest []byte, ok bool) {
-	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
-	if open < 0 || end < open {
-		return nil, nil, nil, false
-	}
-	return text[:open], text[open+1 : end], text[end+1:], true
-}
-
-// parseStat reads /proc/PID/stat, and gives how long after boot the process began.
-func parseStat(text []byte) (*Process, time.Duration, error) {
-	number, name, rest, ok := SplitStat(text)
-	if !ok {
-		return nil, 0, errors.New("there is no name in parentheses")
-	}
-	fields := bytes.Fields(rest)
-	// Fields 3 to 22 of proc(5).
-	const state, parent, terminal, user, system, start = 0, 1, 4, 11, 12, 19
-	if len(fields) <= start || len(fields[state]) != 1 {
-		return nil, 0, fmt.Errorf("%d fields behind the name", len(fields))
-	}
-	var numbers [start + 1]uint64
-	for _, at := range []int{parent, terminal, user, system, start} {
-		n, err := strconv.ParseUint(string(fields[at]), 10, 63)
-		if err != nil {
-			return nil, 0, fmt.Errorf("field %d: %q is not a number", at+3, fields[at])
-		}
-		numbers[at] = n
-	}
-	pid, err := strconv.Atoi(string(bytes.TrimSpace(number)))
-	if err != nil {
-		return nil, 0, fmt.Errorf("field 1: %q is not a pid", number)
-	}
-	p := &Process{PID: pid, Parent: int(numbers[parent]), State: fields[state][0], Terminal: numbers[terminal],
-		CPU: span(numbers[user]) + span(numbers[system]), Name: string(name)}
-	return p, span(numbers[start]), nil
 }
 
 // span is a number of ticks as a time; what is longer than 290 years is cut to that.
 func span(n uint64) time.Duration {
-	const most = uint64(1<<62) / uint64(time.Second/ticks)
-	return time.Duration(min(n, most)) * (time.Second / ticks)
+	const most = uint64(1<<62) / uint64(time.Second/Ticks)
+	return time.Duration(min(n, most)) * (time.Second / Ticks)
 }
 
 // parseUID finds the second of four ids in a status file's line Uid.

@@ -14,15 +14,25 @@ import (
 
 func TestParseStat(t *testing.T) {
 	const rest = " S 12 7 7 34817 9 4194304 1 2 3 4 150 25 6 7 20 0 1 0 4200 1000 5 18446744073709551615 1"
-	p, since, err := parseStat([]byte("345 (a) b (c\n)" + rest))
-	want := &Process{PID: 345, Parent: 12, State: 'S', Terminal: 34817, CPU: 1750 * time.Millisecond, Name: "a) b (c\n"}
-	if err != nil || !reflect.DeepEqual(p, want) || since != 42*time.Second {
-		t.Errorf("%+v, %v, %v; want %+v", p, since, err, want)
+	s, err := ParseStat([]byte("345 (a) b (c\n)" + rest))
+	want := &Stat{PID: 345, Parent: 12, Name: "a) b (c\n", State: 'S', Terminal: 34817, Flags: 4194304, User: 150, System: 25, Start: 4200, Resident: 5}
+	if err != nil || !reflect.DeepEqual(s, want) {
+		t.Errorf("%+v, %v; want %+v", s, err, want)
 	}
 	for _, bad := range []string{"", "1", "1 (", "1 )(", "x (a)" + rest, "1 (a) S 1 2", "1 (a) SS" + rest[2:], strings.Replace("1 (a)"+rest, " 12 ", " -12 ", 1), strings.Replace("1 (a)"+rest, "4200", "9999999999999999999", 1)} {
-		if p, _, err := parseStat([]byte(bad)); err == nil {
-			t.Errorf("%q was read as %+v", bad, p)
+		if s, err := ParseStat([]byte(bad)); err == nil {
+			t.Errorf("%q was read as %+v", bad, s)
 		}
+	}
+}
+
+func TestReadStat(t *testing.T) {
+	s, err := ReadStat(os.Getpid())
+	if err != nil || s.PID != os.Getpid() || s.Parent != os.Getppid() || s.Start == 0 || s.Resident == 0 {
+		t.Errorf("of ourselves: %+v, %v", s, err)
+	}
+	if s, err := ReadStat(1 << 30); !errors.Is(err, ErrGone) { // beyond the largest pid_max
+		t.Errorf("of no process: %+v, %v", s, err)
 	}
 }
 
@@ -81,11 +91,11 @@ func TestRead(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte("345 (a) b) S 12 7 7 34817 9 4194304 1 2 3 4 150 25 6 7 20 0 1 0 4200 1000"))
+	f.Add([]byte("345 (a) b) S 12 7 7 34817 9 4194304 1 2 3 4 150 25 6 7 20 0 1 0 4200 1000 5"))
 	f.Add([]byte("Uid:\t1\t2\t3\t4\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if p, since, err := parseStat(text); err == nil && (p.Parent < 0 || p.CPU < 0 || since < 0) {
-			t.Errorf("%q was read as %+v, %v", text, p, since)
+		if s, err := ParseStat(text); err == nil && (s.Parent < 0 || span(s.User) < 0 || span(s.Start) < 0) {
+			t.Errorf("%q was read as %+v", text, s)
 		}
 		_, _ = parseUID(text)
 	})

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/reaper"
 )
@@ -150,11 +150,7 @@ func TestHalfMadeExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid, _ := strconv.Atoi(string(text))
-	for end := time.Now().Add(20 * time.Second); unix.Kill(pid, 0) != unix.ESRCH; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("process %d of the exec lives", pid)
-		}
-	}
+	wait.Until(t, fmt.Sprintf("the end of the exec's process %d", pid), func() bool { return unix.Kill(pid, 0) == unix.ESRCH })
 	if err := c.Delete(context.Background(), true); err != nil {
 		t.Error(err)
 	}

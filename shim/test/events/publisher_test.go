@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/shim/events"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
@@ -105,17 +107,11 @@ func (d *daemon) serve(t *testing.T, path string) {
 // wait waits until n events have come.
 func (d *daemon) wait(t *testing.T, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	wait.Until(t, fmt.Sprintf("%d events", n), func() bool {
 		d.mu.Lock()
-		got := len(d.got)
-		d.mu.Unlock()
-		if got >= n {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %d events after a minute, want %d", got, n)
-		}
-	}
+		defer d.mu.Unlock()
+		return len(d.got) >= n
+	})
 }
 
 func (d *daemon) check(t *testing.T, n int) {

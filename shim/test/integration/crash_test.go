@@ -14,6 +14,7 @@ import (
 
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 
 	"github.com/berth-runtime/berth/test/containerd"
@@ -35,7 +36,7 @@ func TestShimIsKilled(t *testing.T) {
 			time.Sleep(moment)
 			killShims(d)
 			<-done
-			eventually(t, fmt.Sprintf("containerd has cleaned up after a kill at %s", moment), func() bool {
+			wait.Until(t, fmt.Sprintf("containerd has cleaned up after a kill at %s", moment), func() bool {
 				killShims(d) // which may have come too early, or between a start and its listening
 				r, err := d.tasks().List(d.Context(), &tasks.ListTasksRequest{})
 				if err != nil {
@@ -138,16 +139,16 @@ func TestDeleteOfTheLeaderRemovesThePod(t *testing.T) {
 		for _, pid := range d.Shims() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
-		eventually(t, "the shim is gone", func() bool { return len(d.Shims()) == 0 })
+		wait.Until(t, "the shim is gone", func() bool { return len(d.Shims()) == 0 })
 		del()
 		for _, b := range append(members, pause) {
-			eventually(t, b.id+" is gone", func() bool { return !alive(b) })
+			wait.Until(t, b.id+" is gone", func() bool { return !alive(b) })
 			if _, err := os.Stat(filepath.Join(d.Dir, "engine", containerd.Namespace, b.id)); err == nil {
 				t.Errorf("state of %s is left", b.id)
 			}
 		}
 		d.Start()
-		eventually(t, "containerd has cleaned up", func() bool {
+		wait.Until(t, "containerd has cleaned up", func() bool {
 			left, _ := filepath.Glob(state + "/*")
 			return len(left) == 0
 		})
@@ -190,7 +191,7 @@ func testOneShimForANamespace(t *testing.T, d *daemon) {
 		all = append(all, d.run(""))
 	}
 	// The one before them may still be on its way out.
-	eventually(t, "there is one shim", func() bool { return len(d.Shims()) == 1 })
+	wait.Until(t, "there is one shim", func() bool { return len(d.Shims()) == 1 })
 	for _, b := range all {
 		b.remove()
 	}

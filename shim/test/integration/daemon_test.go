@@ -41,14 +41,3 @@ func lookFor(t testing.TB, name string) string {
 // patience is how long something may take on a busy machine that takes no time
 // on another.
 const patience = time.Minute
-
-// eventually waits for something that nothing can be asked to wait for.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if is() {
-			return
-		}
-	}
-	t.Fatalf("not within %s: %s", patience, what)
-}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	taskevents "github.com/containerd/containerd/api/events"
 	events "github.com/containerd/containerd/api/services/events/v1"
 	"google.golang.org/protobuf/proto"
@@ -79,7 +80,7 @@ func (d *daemon) record() *recorder {
 	if err != nil {
 		d.T.Fatal(err)
 	}
-	eventually(d.T, "an event comes back", func() bool {
+	wait.Until(d.T, "an event comes back", func() bool {
 		_, err := d.events().Publish(ctx, &events.PublishRequest{Topic: "/tasks/paused", Event: any(d.T, "containerd.events.TaskPaused", value)})
 		if err != nil {
 			d.T.Fatal(err)

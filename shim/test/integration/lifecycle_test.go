@@ -10,11 +10,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	cg1 "github.com/containerd/cgroups/v3/cgroup1/stats"
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -62,7 +62,7 @@ func TestStatusAndOutput(t *testing.T) {
 // own init, which handles signals in its own way, has become that.
 func becomes(t *testing.T, pid uint32, program string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("process %d runs %s", pid, program), func() bool {
+	wait.Until(t, fmt.Sprintf("process %d runs %s", pid, program), func() bool {
 		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 		return err == nil && string(name) == program+"\n"
 	})
@@ -141,7 +141,7 @@ func TestExecs(t *testing.T) {
 		if _, err := s.writer.WriteString("some input\n"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the input comes back", func() bool { return s.output[0].String() == "some input\n" })
+		wait.Until(t, "the input comes back", func() bool { return s.output[0].String() == "some input\n" })
 		s.writer.Close()
 		if _, err := d.tasks().CloseIO(d.Context(), &tasks.CloseIORequest{ContainerID: b.id, ExecID: "cat", Stdin: true}); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestTerminal(t *testing.T) {
 		if err := b.start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "first size", func() bool { return strings.Contains(s.output[0].String(), "25 81") })
+		wait.Until(t, "first size", func() bool { return strings.Contains(s.output[0].String(), "25 81") })
 		resize(132, 50)
 		if _, err := s.writer.WriteString("word\n"); err != nil {
 			t.Fatal(err)
@@ -263,197 +263,6 @@ func TestPauseUpdatePidsStats(t *testing.T) {
 			if text, _ := os.ReadFile(path); string(text) != "57\n" {
 				t.Errorf("%s: %q", path, text)
 			}
-		}
-	})
-}
-
-// wantCode checks what a client branches on.
-func wantCode(t *testing.T, what string, want codes.Code, call func() error) {
-	t.Helper()
-	if err := call(); status.Code(err) != want {
-		t.Errorf("%s: %v, want code %s", what, err, want)
-	}
-}
-
-func TestErrors(t *testing.T) {
-	withSetups(t, func(t *testing.T, d *daemon, engine string) {
-		b := d.run(engine)
-		defer b.remove()
-		wantCode(t, "a second create", codes.AlreadyExists, func() error { return b.create(stdio{}) })
-		wantCode(t, "delete while running", codes.FailedPrecondition, func() error {
-			_, err := d.tasks().Delete(d.Context(), &tasks.DeleteTaskRequest{ContainerID: b.id})
-			return err
-		})
-		wantCode(t, "a second start", codes.FailedPrecondition, b.start)
-		wantCode(t, "an unknown exec", codes.NotFound, func() error { _, err := b.deleteExec("nope"); return err })
-		wantCode(t, "resume of what is not paused", codes.FailedPrecondition, func() error {
-			_, err := d.tasks().Resume(d.Context(), &tasks.ResumeTaskRequest{ContainerID: b.id})
-			return err
-		})
-		if err := b.exec("e", stdio{}, "sleep", "1000"); err != nil {
-			t.Fatal(err)
-		}
-		wantCode(t, "an exec that exists", codes.AlreadyExists, func() error { return b.exec("e", stdio{}, "true") })
-		wantCode(t, "delete of a running exec", codes.FailedPrecondition, func() error { _, err := b.deleteExec("e"); return err })
-
-		// An exec that cannot be started: Wait returns, Delete works.
-		if err := b.exec("bad", stdio{}, "/no/such/program"); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
-			t.Errorf("exec of what is not there: %v", err)
-		}
-		b.wait("bad")
-		if _, err := b.deleteExec("bad"); err != nil {
-			t.Errorf("delete of an exec that failed: %v", err)
-		}
-
-		if err := b.kill(9); err != nil {
-			t.Fatal(err)
-		}
-		b.wait("")
-		wantCode(t, "kill after the exit", codes.NotFound, func() error { return b.kill(9) })
-		wantCode(t, "exec after the exit", codes.FailedPrecondition, func() error { return b.exec("late", stdio{}, "true") })
-
-		// A stdio path that is not there, and configs that the engine refuses.
-		for what, tc := range map[string]struct {
-			change change
-			io     stdio
-			words  string
-		}{
-			"stdio":   {sh("exit"), stdio{out: d.Dir + "/nothing/out"}, "nothing/out"},
-			"scheme":  {sh("exit"), stdio{out: "gopher://x"}, "gopher"},
-			"program": {args("/no/such/program"), stdio{}, "/no/such/program"},
-			"rootfs":  {func(s *specs.Spec) { s.Root.Path = "elsewhere" }, stdio{}, "elsewhere"},
-		} {
-			bad := d.define(engine, tc.change)
-			err := bad.create(tc.io)
-			if err == nil {
-				err = bad.start() // where this engine looks for the program
-				bad.remove()
-			} else {
-				bad.undefine()
-			}
-			if err == nil || !strings.Contains(err.Error(), tc.words) {
-				t.Errorf("%s: %v", what, err)
-			}
-		}
-	})
-}
-
-// An orphan in the container's pid namespace, and one in the host's, must not
-// outlive the container's init, nor stay zombies.
-func TestOrphans(t *testing.T) {
-	withSetups(t, func(t *testing.T, d *daemon, engine string) {
-		for name, c := range map[string]change{
-			"own pid namespace":    func(*specs.Spec) {},
-			"host's pid namespace": func(s *specs.Spec) { s.Linux.Namespaces = s.Linux.Namespaces[1:] },
-		} {
-			mark := fmt.Sprint(4000 + sequence.Add(1))
-			b := d.run(engine, sh("sleep "+mark+" & sleep "+mark+" & exit 0"), c)
-			if got := b.wait(""); got != 0 {
-				t.Errorf("%s: status %d", name, got)
-			}
-			eventually(t, name+": nothing is left of it", func() bool { return !anyProcess("sleep\x00" + mark + "\x00") })
-			b.remove()
-		}
-	})
-}
-
-func anyProcess(cmdline string) bool {
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		if text, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline")); err == nil && string(text) == cmdline {
-			return true
-		}
-	}
-	return false
-}
-
-// A task that is deleted without having been started.
-func TestDeleteCreated(t *testing.T) {
-	withSetups(t, func(t *testing.T, d *daemon, engine string) {
-		b := d.define(engine)
-		if err := b.create(stdio{}); err != nil {
-			t.Fatal(err)
-		}
-		if got := b.status(); got != "CREATED" {
-			t.Errorf("status %s", got)
-		}
-		if _, err := d.tasks().Delete(d.Context(), &tasks.DeleteTaskRequest{ContainerID: b.id}); err != nil {
-			t.Error(err)
-		}
-		b.undefine()
-
-		b = d.define(engine)
-		if err := b.create(stdio{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.kill(9); err != nil {
-			t.Error(err)
-		}
-		if got := b.wait(""); got != 137 {
-			t.Errorf("killed before its start: status %d", got)
-		}
-		b.remove()
-	})
-}
-
-func TestShimIsBelowContainerdForOOM(t *testing.T) {
-	withReleases(t, testShimIsBelowContainerdForOOM)
-}
-
-func testShimIsBelowContainerdForOOM(t *testing.T, d *daemon) {
-	b := d.run("")
-	defer b.remove()
-	for _, pid := range d.Shims() {
-		ours, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		theirs, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", d.Process.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var o, c int
-		fmt.Sscan(string(ours), &o)
-		fmt.Sscan(string(theirs), &c)
-		if o != min(c+1, 1000) {
-			t.Errorf("score %d, containerd's is %d", o, c)
-		}
-	}
-}
-
-// A signal goes to the first process alone, or to all that the container has.
-func TestKillAll(t *testing.T) {
-	withSetups(t, func(t *testing.T, d *daemon, engine string) {
-		b := d.run(engine)
-		defer b.remove()
-		if err := b.exec("e", stdio{}, "sleep", "1000"); err != nil {
-			t.Fatal(err)
-		}
-		added, err := d.tasks().Get(d.Context(), &tasks.GetRequest{ContainerID: b.id, ExecID: "e"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		becomes(t, b.pid, "sleep")
-		becomes(t, added.Process.Pid, "sleep")
-		kill := func(signal uint32, all bool) {
-			t.Helper()
-			if _, err := d.tasks().Kill(d.Context(), &tasks.KillRequest{ContainerID: b.id, Signal: signal, All: all}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		kill(1, false) // SIGHUP, which an init that does not handle it ignores
-		if r, err := d.tasks().Get(d.Context(), &tasks.GetRequest{ContainerID: b.id, ExecID: "e"}); err != nil || r.Process.Status.String() != "RUNNING" {
-			t.Errorf("after a signal to the init the exec is %v, %v", r, err)
-		}
-		kill(1, true)
-		if got := b.wait("e"); got != 129 {
-			t.Errorf("after a signal to all the exec ended with %d", got)
-		}
-		if got := b.status(); got != "RUNNING" {
-			t.Errorf("the container is %s", got)
-		}
-		if _, err := b.deleteExec("e"); err != nil {
-			t.Error(err)
 		}
 	})
 }

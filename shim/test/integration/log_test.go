@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+
+	"github.com/berth-runtime/berth/internal/test/wait"
 )
 
 // What the shim says comes out in containerd's log, also in that of the next one.
@@ -23,7 +25,7 @@ func TestLogOfTheShim(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, what, func() bool { return dumps() > before })
+			wait.Until(t, what, func() bool { return dumps() > before })
 			d.Stop()
 			// Written to nobody, which must not be the end of the shim.
 			for _, shim := range d.Shims() {

@@ -12,6 +12,7 @@ import (
 	runcoptions "github.com/containerd/containerd/api/types/runc/options"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/containerd"
 )
 
@@ -175,7 +176,7 @@ func TestShimCgroup(t *testing.T) {
 			t.Skipf("no cgroup can be made: %v", err)
 		}
 		defer func() {
-			eventually(t, "the shim's cgroup is empty", func() bool { return os.Remove(dir) == nil })
+			wait.Until(t, "the shim's cgroup is empty", func() bool { return os.Remove(dir) == nil })
 		}()
 		o := d.options("")
 		o.ShimCgroup = name

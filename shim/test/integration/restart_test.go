@@ -7,6 +7,7 @@ import (
 
 	containers "github.com/containerd/containerd/api/services/containers/v1"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/containerd"
 )
 
@@ -68,22 +69,22 @@ func survive(t *testing.T, d *daemon, engine string, stop func()) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "first output", func() bool { return s.output[0].String() == "before\n" })
+	wait.Until(t, "first output", func() bool { return s.output[0].String() == "before\n" })
 	e := d.pipes("e", false)
 	if err := stays.exec("e", e, "sh", "-c", "read x; exit 8"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the first events have come", func() bool { return len(events.of(stays.id)) == 4 })
+	wait.Until(t, "the first events have come", func() bool { return len(events.of(stays.id)) == 4 })
 
 	stop()
 	events.listen()
 	if _, err := s.writer.WriteString("x\n"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "output while containerd is away", func() bool { return s.output[0].String() == "before\nafter\n" })
+	wait.Until(t, "output while containerd is away", func() bool { return s.output[0].String() == "before\nafter\n" })
 	e.writer.WriteString("x\n")
 	g.writer.WriteString("x\n")
-	eventually(t, "the end of a container", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", goes.pid)); return err != nil })
+	wait.Until(t, "the end of a container", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", goes.pid)); return err != nil })
 	d.Start()
 
 	if got := goes.wait(""); got != 5 {

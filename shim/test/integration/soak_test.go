@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/berth-runtime/berth/internal/test/wait"
 )
 
 // rounds is how often a test does what it does: some times, or as often as it
@@ -96,7 +98,7 @@ func TestNoGrowth(t *testing.T) {
 		// may bring about at any time.
 		const perThread, threads = 32, 20
 		var after footprint
-		eventually(t, fmt.Sprintf("all is as it was before, %+v", before), func() bool {
+		wait.Until(t, fmt.Sprintf("all is as it was before, %+v", before), func() bool {
 			after = d.footprint(t, shims[0])
 			return after.memory <= before.memory+allowance+perThread*max(after.threads-before.threads, 0) &&
 				after.descriptors <= before.descriptors && after.routines <= before.routines &&

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
@@ -209,7 +210,7 @@ func TestFullDisk(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Size() < 32<<10 {
 		t.Errorf("what had room is not there: %v, %v", info, err)
 	}
-	n.eventually("a line on it in the log", func() bool { return strings.Contains(n.logged(), "no space left") })
+	wait.Until(n.t, "a line on it in the log", func() bool { return strings.Contains(n.logged(), "no space left") })
 	// Nor can anything be written into a bundle there.
 	full := b.join("d", n.spec("d", "true"))
 	small := filepath.Join(disk, "d")

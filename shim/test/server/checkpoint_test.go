@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -51,7 +52,7 @@ func TestCheckpointAndRestore(t *testing.T) {
 	expect := func(in *os.File, out *pipe, word, want string) {
 		t.Helper()
 		fmt.Fprintln(in, word)
-		n.eventually("the answer to "+word, func() bool { return strings.HasSuffix(out.String(), want+"\n") })
+		wait.Until(n.t, "the answer to "+word, func() bool { return strings.HasSuffix(out.String(), want+"\n") })
 	}
 
 	spec := n.spec("c", "sh", "-c", counter)

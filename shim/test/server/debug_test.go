@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +49,7 @@ func TestDebugSocketAndDump(t *testing.T) {
 		}
 	}
 	n.must(unix.Kill(b.shim.pid, unix.SIGUSR1))
-	n.eventually("the dump in the log", func() bool {
+	wait.Until(n.t, "the dump in the log", func() bool {
 		log := n.logged()
 		return strings.Contains(log, `container "c"`) && strings.Contains(log, "goroutine 1 [")
 	})

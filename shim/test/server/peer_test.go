@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/containerd/ttrpc"
 	"golang.org/x/sys/unix"
 
@@ -37,7 +38,7 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	}
 	b.remove()
 	b.gone()
-	n.eventually("a line on those who were refused in the log", func() bool {
+	wait.Until(n.t, "a line on those who were refused in the log", func() bool {
 		return strings.Contains(n.logged(), "connection refused: peer with pid")
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/shim/internal/bundle/options"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
@@ -75,7 +76,7 @@ func TestShimCgroup(t *testing.T) {
 	}
 	b.shutdown()
 	b.gone()
-	n.eventually("empty cgroups", func() bool {
+	wait.Until(n.t, "empty cgroups", func() bool {
 		left := 0
 		for _, dir := range made {
 			if os.Remove(dir) != nil {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 
 	"github.com/berth-runtime/berth/test/harness"
@@ -127,7 +128,7 @@ func TestSandbox(t *testing.T) {
 			"while kill -0 $(cat /tmp/orphan) 2>/dev/null; do sleep 0.01; done; echo done; exec sleep 1000"))
 	n.must(b.create(func(r *taskapi.CreateTaskRequest) { r.Stdout = out.path }))
 	n.must(b.begin(""))
-	n.eventually("what the container says", func() bool { return strings.HasSuffix(out.String(), "done\n") })
+	wait.Until(n.t, "what the container says", func() bool { return strings.HasSuffix(out.String(), "done\n") })
 	if got := out.String(); got != "web-1\ndev\npause\nproc\n1\n1\ndone\n" {
 		t.Errorf("inside: %q", got)
 	}
@@ -187,7 +188,7 @@ func TestSandboxWithAProcess(t *testing.T) {
 	n.must(err)
 	started, err := s.sandbox.StartSandbox(n.ctx(), &sandboxapi.StartSandboxRequest{SandboxID: "pod"})
 	n.must(err)
-	n.eventually("the trap", func() bool { // a first process gets only what it handles
+	wait.Until(n.t, "the trap", func() bool { // a first process gets only what it handles
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", started.Pid))
 		_, after, _ := strings.Cut(string(text), "\nSigCgt:")
 		var caught uint64

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	runcoptions "github.com/containerd/containerd/api/types/runc/options"
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ func TestTimerSlackIsContainerds(t *testing.T) {
 	}
 	told := func(what, out string) {
 		t.Helper()
-		n.eventually(what+" has told", func() bool {
+		wait.Until(n.t, what+" has told", func() bool {
 			text, err := os.ReadFile(out)
 			return err == nil && strings.HasSuffix(string(text), "\n")
 		})

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -144,7 +145,7 @@ func (n *node) allGone(pids, after string) {
 	for _, word := range strings.Fields(string(text)) {
 		pid, err := strconv.Atoi(word)
 		n.must(err)
-		n.eventually(fmt.Sprintf("the end of process %d after %s", pid, after), func() bool { return unix.Kill(pid, 0) == unix.ESRCH })
+		wait.Until(n.t, fmt.Sprintf("the end of process %d after %s", pid, after), func() bool { return unix.Kill(pid, 0) == unix.ESRCH })
 	}
 }
 

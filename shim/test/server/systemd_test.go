@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/test/wait"
 	runcoptions "github.com/containerd/containerd/api/types/runc/options"
 	"golang.org/x/sys/unix"
 )
@@ -40,7 +41,7 @@ func TestSystemdCgroup(t *testing.T) {
 	if got := b.wait(""); got != 137 {
 		t.Errorf("status %d", got)
 	}
-	n.eventually("the end of the unit", func() bool {
+	wait.Until(n.t, "the end of the unit", func() bool {
 		_, err := os.Stat("/sys/fs/cgroup/system.slice/" + name + "-c.scope")
 		return err != nil
 	})
