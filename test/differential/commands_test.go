@@ -42,6 +42,7 @@ func (w *worker) runCommand(e engine, words []string) (f facts, err error) {
 	w.runs++
 	f = facts{}
 	state := words[0]
+	patience.Store(1)
 	lines := []string{`/process/args ["/bin/sleep","1000"]`}
 	if state == "creating" || state == "half-made" {
 		lines = append(lines, `/hooks/createRuntime [{"path":"/bin/sh","args":["sh","-c","echo > @LOG; exec sleep 100"]}]`)
