@@ -26,7 +26,7 @@ var states = []string{"absent", "creating", "half-made", "created", "running", "
 func commandTasks(where []Layout, from *rand.Rand) (all []task) {
 	for line := range strings.Lines(commandLines) {
 		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' || onlyLines != "" && line != strings.TrimSpace(onlyLines) {
+		if line == "" || line[0] == '#' || onlyLines != "" && !slices.Contains(strings.Split(strings.TrimSpace(onlyLines), "\n"), line) {
 			continue
 		}
 		for _, state := range states {
