@@ -184,6 +184,9 @@ func (f facts) answer(text string, args []string, n *normaliser) {
 	}
 }
 
+// figures are also those within a time, which names it by letters.
+var figures = regexp.MustCompile(`\d+`)
+
 var word = regexp.MustCompile(`[^\s"=:{},]+`)
 
 // shape is the beginning of a text's first line, and the form of a log's: words by their names, without values.
@@ -201,5 +204,5 @@ func shape(text string) string {
 			out.WriteString(w + " ")
 		}
 	}
-	return digits.ReplaceAllString(out.String(), "N")
+	return figures.ReplaceAllString(out.String(), "N")
 }
