@@ -99,7 +99,7 @@ func run(cmd *exec.Cmd) string {
 	switch {
 	case hangs:
 		return "hangs"
-	case errors.As(err, &exit) || err == nil:
+	case errors.As(err, &exit) || err == nil || errors.Is(err, exec.ErrWaitDelay): // a container may have its caller's output
 		return strconv.Itoa(cmd.ProcessState.ExitCode())
 	default:
 		return err.Error()
