@@ -92,7 +92,7 @@ docs: build ## make the generated pages anew
 	build/scripts/docs
 
 .PHONY: mutate
-mutate: ## damage the code, place by place, and see the tests of the conformance page fail (ROWS="pids resctrl" for some)
+mutate: ## damage the code, place by place, and see the tests of the conformance page fail (ROWS="pids resctrl" for some, ROWS=new for those not tried yet)
 	@build/scripts/install-for tests
 	go run ./test/conformance/mutate $(ROWS)
 

@@ -18,10 +18,15 @@ import (
 // the process of the config will not have. What makes that hard is a seccomp filter
 // without no_new_privs, which takes CAP_SYS_ADMIN to load.
 
-// needsAdmin reports whether the filter takes a capability that the process is not to
-// have.
+// loadsAsAdmin reports whether the filter takes an effective CAP_SYS_ADMIN to load.
+func loadsAsAdmin(p *plan.Process) bool {
+	return p.Seccomp != nil && !p.NoNewPrivileges && p.Landlock == nil
+}
+
+// needsAdmin reports whether that is more than the process is to have. One that is
+// permitted the capability can make it effective whenever it likes.
 func needsAdmin(p *plan.Process) bool {
-	return p.Seccomp != nil && !p.NoNewPrivileges && p.Landlock == nil && p.Permitted&(1<<caps.SysAdmin) == 0
+	return loadsAsAdmin(p) && p.Permitted&(1<<caps.SysAdmin) == 0
 }
 
 // reachable reports whether a process in the container's pid namespace may have what it

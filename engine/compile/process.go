@@ -276,12 +276,12 @@ func (c *compiler) groups(p *plan.Process) {
 
 // capabilities sets the sets of the thread. What the process ends up with, its
 // execve works out from the inheritable, bounding and ambient sets, so the
-// permitted set may hold CAP_SYS_ADMIN until then: loading a filter without
-// no_new_privs needs it (seccomp(2)).
+// effective and permitted sets may hold CAP_SYS_ADMIN until then: loading a filter
+// without no_new_privs needs it (seccomp(2)).
 func (c *compiler) capabilities(p *plan.Process) {
 	c.Because(p.At+"/capabilities", "set the capabilities")
 	effective, permitted := p.Effective, p.Permitted
-	if needsAdmin(p) {
+	if loadsAsAdmin(p) {
 		effective |= 1 << caps.SysAdmin
 		permitted |= 1 << caps.SysAdmin
 	}

@@ -58,9 +58,13 @@ func (c *Container) WithGroup(do func(*cgroup.Group) error) error {
 	return do(g)
 }
 
-// Pids lists the processes of the container, by its cgroup.
+// Pids lists the processes of the container, by its cgroup. One that has stopped and had
+// none has no processes that it would be needed for.
 func (c *Container) Pids() ([]int, error) {
 	var pids []int
+	if c.Cgroup.Path == "" && c.status() == specs.StateStopped {
+		return pids, nil
+	}
 	err := c.WithGroup(func(g *cgroup.Group) (err error) {
 		pids, err = g.AllProcs()
 		return err

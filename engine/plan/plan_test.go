@@ -47,7 +47,14 @@ func TestCgroupPath(t *testing.T) {
 			t.Errorf("%q: %+v", test.path, p.Cgroup)
 		}
 	}
-	p, err := New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: "/a"}}, SomeHost(), Options{ID: "demo", NoCgroup: true})
+	// What an ordinary user has been handed is not left by a relative path.
+	handed := SomeHost()
+	handed.CgroupBase = "/user.slice/handed"
+	p, err := New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: "../../a"}}, handed, Options{ID: "demo"})
+	if err != nil || p.Cgroup.Path != "/user.slice/handed/a" {
+		t.Errorf("below what was handed: %+v, %v", p, err)
+	}
+	p, err = New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: "/a"}}, SomeHost(), Options{ID: "demo", NoCgroup: true})
 	if err != nil || !p.Cgroup.None || p.Cgroup.Path != "" {
 		t.Errorf("without cgroups: %+v, %v", p.Cgroup, err)
 	}

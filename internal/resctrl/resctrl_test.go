@@ -153,9 +153,14 @@ func TestOwnFolder(t *testing.T) {
 	if g.Dir != filepath.Join(mount, "c1") || len(g.Made) != 1 {
 		t.Errorf("%+v", g)
 	}
-	if _, err := os.Stat(g.Dir); err != nil {
+	if err := g.Join(42); err != nil {
 		t.Error(err)
 	}
+	tasks := filepath.Join(g.Dir, "tasks")
+	if text, err := os.ReadFile(tasks); err != nil || string(text) != "42" {
+		t.Errorf("tasks: %q, %v", text, err)
+	}
+	os.Remove(tasks) // of resctrl it goes with the folder
 	if err := g.Remove(); err != nil {
 		t.Error(err)
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -19,6 +21,14 @@ type collector struct {
 	layouts map[string]int
 	groups  map[string]*group
 	errors  []string
+	kept    *json.Encoder // or nil: of all differences, those that are explained as well
+}
+
+// A keeping is a line of the file that BERTH_DIFFERENTIAL_KEEP names: by BERTH_DIFFERENTIAL_AGAIN the table is tried on all of
+// them again, without running anything.
+type keeping struct {
+	Difference difference
+	Messages   string
 }
 
 // A group is differences with the same values, of which the smallest config is shown.
@@ -40,6 +50,35 @@ func (g *group) size() int {
 
 func newCollector(rows []*row) *collector {
 	return &collector{rows: rows, layouts: map[string]int{}, groups: map[string]*group{}}
+}
+
+// keep opens the file that all differences are kept in.
+func (c *collector) keep(t *testing.T, path string) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	c.kept = json.NewEncoder(f)
+}
+
+// again takes what an earlier run has kept.
+func (c *collector) again(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	decoder := json.NewDecoder(f)
+	for {
+		var k keeping
+		if err := decoder.Decode(&k); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		c.add(k.Difference, k.Messages)
+	}
 }
 
 func (c *collector) take(t task, outcomes []outcome, err error) {
@@ -73,6 +112,11 @@ func (c *collector) take(t task, outcomes []outcome, err error) {
 		dump(t.layout.Name, all)
 	}
 	for _, d := range compare(all, t.layout.Name, lines) {
+		if c.kept != nil {
+			if err := c.kept.Encode(keeping{d, messages}); err != nil {
+				c.errors = append(c.errors, err.Error())
+			}
+		}
 		c.add(d, messages)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,6 +126,14 @@ func TestDifferential(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if file := os.Getenv("BERTH_DIFFERENTIAL_AGAIN"); file != "" {
+		c := newCollector(rows)
+		if err := c.again(file); err != nil {
+			t.Fatal(err)
+		}
+		c.report(t, 0)
+		return
+	}
 	s := newStage(t)
 	complete := part == "whole" && onlyLines == "" && onlyLayout == ""
 	run := func(name string, usual time.Duration, tasks []task) {
@@ -194,13 +203,16 @@ func (s *stage) play(t *testing.T, c *collector, usual time.Duration, all []task
 		defer f.Close()
 		progress = f
 	}
+	if file := os.Getenv("BERTH_DIFFERENTIAL_KEEP"); file != "" {
+		c.keep(t, file)
+	}
 	end := time.Now().Add(limit(usual))
 	if fixed && part == "" && len(all) > chosen {
 		all = all[:chosen]
 	}
 	var next sync.Mutex
 	var group sync.WaitGroup
-	for range 2 {
+	for range 2 * runtime.NumCPU() { // much of a run is waiting
 		group.Go(func() {
 			p := pool{s.template, map[string]*running{}}
 			defer p.end()

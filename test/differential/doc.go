@@ -9,7 +9,7 @@
 //	BERTH_DIFFERENTIAL_SEED=7 go test …         the part by that seed, the same on each machine; 0 for one by chance
 //	make differential                           all, here and in a guest, and docs/differences.md (test/differential/whole)
 //	BERTH_DIFFERENTIAL_LINES='/process/cwd "/x"' BERTH_DIFFERENTIAL_LAYOUT=v1/root BERTH_DIFFERENTIAL_DUMP=/tmp/facts go test …
-//	                                            one config, or one line of commands.txt, and all facts about it in files
+//	                                            one config, or lines of commands.txt, and all facts about it in files
 //
 // To add an entry of config.json, or a value of one, add a line to configs.txt, in each section of things that it touches;
 // TestEveryEntry fails for an entry of the specification that has none. A command line is a line of commands.txt.

@@ -35,7 +35,7 @@ func (p *pool) do(l Layout, j job) ([]outcome, error) {
 		p.workers[l.Name] = r
 	}
 	// A worker that an engine has brought to a stop shows where, and the next job gets another.
-	watch := time.AfterFunc(12*deadline, func() { r.cmd.Process.Signal(unix.SIGQUIT) })
+	watch := time.AfterFunc(12*deadline*time.Duration(patienceFor(j.Lines)), func() { r.cmd.Process.Signal(unix.SIGQUIT) })
 	defer watch.Stop()
 	var outcomes []outcome
 	err := r.in.Encode(j)

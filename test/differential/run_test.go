@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,19 @@ import (
 
 // deadline is for any one step; what takes longer hangs.
 const deadline = 15 * time.Second
+
+// patience is how many deadlines a step of the present job has. A container that is given little of the processors waits for
+// all else that runs, which an engine can't help.
+var patience atomic.Int32
+
+func patienceFor(lines []string) int32 {
+	if strings.Contains(strings.Join(lines, " "), "/linux/resources/cpu ") {
+		return 6
+	}
+	return 1
+}
+
+func patient() time.Duration { return deadline * time.Duration(max(1, patience.Load())) }
 
 // fragments are what containerd, CRI-O, Docker, Podman and Kubernetes look for in messages.
 var fragments = []string{
@@ -75,7 +89,7 @@ func run(cmd *exec.Cmd) string {
 		return err.Error()
 	}
 	hangs := false
-	timer := time.AfterFunc(deadline, func() {
+	timer := time.AfterFunc(patient(), func() {
 		hangs = true
 		cmd.Process.Kill()
 	})
@@ -85,7 +99,7 @@ func run(cmd *exec.Cmd) string {
 	switch {
 	case hangs:
 		return "hangs"
-	case errors.As(err, &exit) || err == nil:
+	case errors.As(err, &exit) || err == nil || errors.Is(err, exec.ErrWaitDelay): // a container may have its caller's output
 		return strconv.Itoa(cmd.ProcessState.ExitCode())
 	default:
 		return err.Error()
@@ -96,6 +110,7 @@ func run(cmd *exec.Cmd) string {
 func (w *worker) runConfig(e engine, lines []string) (f facts, err error) {
 	w.runs++
 	f = facts{}
+	patience.Store(patienceFor(lines))
 	s, err := w.prepare(fmt.Sprintf("%s-%d", w.tag, w.runs), lines)
 	defer w.clean(e, s)
 	if err != nil {
@@ -140,7 +155,7 @@ func (w *worker) runConfig(e engine, lines []string) (f facts, err error) {
 	f.differences("left", before, now)
 	if f["start.code"] != "0" {
 		for name := range f { // how far it came before it failed is nobody's business
-			if strings.HasPrefix(name, "left file "+s.dir+"/rootfs/") {
+			if strings.HasPrefix(name, "left file "+s.dir+"/") && !strings.HasPrefix(name, "left file "+s.dir+"/host/") {
 				delete(f, name)
 			}
 		}
@@ -203,7 +218,7 @@ func exitOf(pid int) string {
 		defer unix.Close(fd)
 		polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		for {
-			count, err := unix.Poll(polled, int(4*deadline.Milliseconds()))
+			count, err := unix.Poll(polled, int(4*patient().Milliseconds()))
 			if errors.Is(err, unix.EINTR) {
 				continue
 			}
@@ -228,7 +243,7 @@ func (w *worker) clean(e engine, s *setup) {
 	killCgroups(s.id)
 	// Whose parent ends becomes this process's child; and the first process of a PID namespace ends only when those that
 	// were executed into it, and are children of this process, have been waited for.
-	for end := time.Now().Add(deadline); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patient()); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		all := children()
 		for _, child := range all {
 			unix.Kill(child, unix.SIGKILL)

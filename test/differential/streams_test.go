@@ -88,7 +88,7 @@ func (st *streams) report() (text string, complete bool) {
 		st.output.Close()
 		st.output, from = console, console
 	}
-	from.SetReadDeadline(time.Now().Add(2 * deadline)) // in a cgroup that gets little time
+	from.SetReadDeadline(time.Now().Add(2 * patient()))
 	reader := bufio.NewReader(from)
 	var all strings.Builder
 	for {

@@ -59,6 +59,26 @@ func TestCapabilitiesOfAUser(t *testing.T) {
 	wantCaps(t, v, "Amb", "CAP_NET_BIND_SERVICE")
 }
 
+// Loading a filter takes an effective CAP_SYS_ADMIN, which a process that is only permitted it
+// has until its execve.
+func TestCapabilitiesPermittedAloneWithAFilter(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container()
+	c.Spec.Process.User.UID = 1000
+	c.Spec.Process.Capabilities = &specs.LinuxCapabilities{
+		Bounding: []string{"CAP_CHOWN", "CAP_SYS_ADMIN"}, Effective: []string{"CAP_CHOWN"}, Permitted: []string{"CAP_CHOWN", "CAP_SYS_ADMIN"},
+	}
+	c.Spec.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow,
+		Syscalls: []specs.LinuxSyscall{{Names: []string{"acct"}, Action: specs.ActErrno}}}
+	v := c.Look()
+	if v.Status["Seccomp"] != "2" {
+		t.Errorf("Seccomp: %s, want 2, a filter", v.Status["Seccomp"])
+	}
+	wantCaps(t, v, "Bnd", "CAP_CHOWN", "CAP_SYS_ADMIN")
+	wantCaps(t, v, "Eff")
+	wantCaps(t, v, "Prm")
+}
+
 // A config that does not speak of capabilities gives none: to leave root all that
 // the engine has would hand the host over.
 func TestCapabilitiesNone(t *testing.T) {

@@ -122,7 +122,7 @@ func TestNamespacesRefused(t *testing.T) {
 		}, []string{"/linux/namespaces/6/type", "colour"}},
 		"of another type": {func(s *specs.Spec) {
 			harness.NamespacePath(s, specs.NetworkNamespace, own("uts"))
-		}, []string{"/linux/namespaces/5"}},
+		}, []string{"/linux/namespaces/5/path", "is not a namespace of type network"}},
 		"no namespace at all": {func(s *specs.Spec) {
 			harness.NamespacePath(s, specs.NetworkNamespace, "/etc/passwd")
 		}, []string{"/linux/namespaces/5", "/etc/passwd"}},

@@ -30,3 +30,22 @@ func TestPSNeedsNoOther(t *testing.T) {
 		t.Errorf("command in %q", lines[1])
 	}
 }
+
+// A container that has stopped has no processes, whether or not it had a cgroup to list them by.
+func TestPSOfAStoppedContainer(t *testing.T) {
+	for _, manager := range []string{"cgroupfs", "disabled"} {
+		b := harness.New(t)
+		b.Globals = append(b.Globals, "--cgroup-manager", manager)
+		c := b.Container("/bin/true")
+		c.Spec.Linux.CgroupsPath, c.Spec.Linux.Resources = "", nil
+		c.RunDetached()
+		c.WaitExit()
+		if lines := b.Command("ps", c.ID).Run().OK(t).Lines(); len(lines) != 1 {
+			t.Errorf("%s: %q, want the heading alone", manager, lines)
+		}
+		if out := b.Command("ps", "--format", "json", c.ID).Run().OK(t).Stdout; out != "[]\n" {
+			t.Errorf("%s: %q, want an empty list", manager, out)
+		}
+		c.Delete()
+	}
+}

@@ -1,22 +1,27 @@
 // Command mutate damages the code as mutations.txt says, one place at a time, and fails
 // where the test that the conformance page names for it does not notice. The code itself
 // stays what it is: Go builds with the damaged file in its place (go help build, -overlay).
+//
+// Words of demands or tests choose some, and "new" those that have not been noticed. What was noticed is kept in noticed.txt, by which the
+// page tells the rows that have been tried; a mutation that is changed has to be tried again.
 package main
 
 import (
-	_ "embed"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-//go:embed mutations.txt
-var list string
+const (
+	listFile    = "test/conformance/mutate/mutations.txt"
+	noticedFile = "test/conformance/mutate/noticed.txt"
+	tableFile   = "test/conformance/table.txt"
+)
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -26,38 +31,63 @@ func main() {
 }
 
 func run(only []string) error {
-	mutations, err := parse(list)
+	list, err := os.ReadFile(listFile)
 	if err != nil {
 		return err
 	}
-	table, err := os.ReadFile("test/conformance/table.txt")
+	mutations, err := parse(string(list))
 	if err != nil {
 		return err
 	}
+	table, err := os.ReadFile(tableFile)
+	if err != nil {
+		return err
+	}
+	known, err := readNoticed()
+	if err != nil {
+		return err
+	}
+	fresh := slices.Contains(only, "new")
+	only = slices.DeleteFunc(only, func(word string) bool { return word == "new" })
+	os.Setenv("CGO_ENABLED", "0") // as the engine is shipped, and the helper runs in a container without libraries
 	dir, err := os.MkdirTemp("", "berth-mutate-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	unnoticed := 0
+	r := runner{dir: dir, programs: map[string]string{}, sound: map[string]string{}}
+	tried, unnoticed, unknown := 0, 0, 0
 	for _, m := range mutations {
-		if len(only) > 0 && !slices.ContainsFunc(only, func(word string) bool { return strings.Contains(m.demand, word) }) {
+		if len(only) > 0 && !slices.ContainsFunc(only, func(word string) bool { return strings.Contains(m.demand+" "+m.test, word) }) {
+			continue
+		}
+		if fresh && known[m.demand] == m.sum() {
 			continue
 		}
 		if err := m.listed(string(table)); err != nil {
 			return err
 		}
-		problem, err := m.try(dir)
-		switch {
+		tried++
+		sum := ""
+		switch problem, err := r.try(m); {
+		case errors.Is(err, errSkipped):
+			unknown++
+			fmt.Printf("skip %s: %s was skipped, so that nothing is known\n", m.demand, m.test)
 		case err != nil:
-			return fmt.Errorf("%s: %w", m.demand, err)
+			unnoticed++
+			fmt.Printf("FAIL %s: %v\n", m.demand, err)
 		case problem != "":
 			unnoticed++
 			fmt.Printf("FAIL %s: %s %s\n", m.demand, m.test, problem)
 		default:
+			sum = m.sum()
 			fmt.Printf("ok   %s: %s notices\n", m.demand, m.test)
 		}
+		if err := note(mutations, m.demand, sum); err != nil {
+			return err
+		}
 	}
+	fmt.Printf("%d mutations: %d noticed, %d of tests that are skipped here\n", tried, tried-unnoticed-unknown, unknown)
 	if unnoticed > 0 {
 		return fmt.Errorf("%d of the mutations pass unnoticed", unnoticed)
 	}
@@ -77,9 +107,8 @@ func (m *mutation) listed(table string) error {
 	return fmt.Errorf("table.txt has no row %q", m.demand)
 }
 
-// try runs the test with the code as it is, which is to pass, and damaged, which is to
-// be noticed by a failure of that test.
-func (m *mutation) try(dir string) (problem string, err error) {
+// overlay writes the damaged file, and the list by which Go takes it for the file itself.
+func (m *mutation) overlay(dir string) (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
@@ -87,51 +116,49 @@ func (m *mutation) try(dir string) (problem string, err error) {
 	if n := strings.Count(string(source), m.old); n != 1 {
 		return "", fmt.Errorf("%s has %q %d times", m.file, m.old, n)
 	}
-	if out, err := m.run(""); err != nil {
-		return "fails without a mutation:\n" + out, nil
-	} else if !strings.Contains(out, "--- PASS: "+m.name()+" ") {
-		return "was skipped, so that nothing is known:\n" + out, nil
-	}
 	damaged, overlay := filepath.Join(dir, "damaged.go"), filepath.Join(dir, "overlay.json")
 	path, err := filepath.Abs(m.file)
 	if err != nil {
 		return "", err
 	}
 	replace, err := json.Marshal(map[string]map[string]string{"Replace": {path: damaged}})
-	if err == nil {
-		err = errors.Join(os.WriteFile(damaged, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600), os.WriteFile(overlay, replace, 0o600))
-	}
 	if err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("go", "vet", "-overlay="+overlay, "./"+filepath.Dir(m.file)).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("the mutation is not a program: %s", out)
-	}
-	out, err := m.run(overlay)
-	if err == nil || !strings.Contains(out, "--- FAIL: "+m.name()+" ") {
-		return "passes all the same", nil
-	}
-	return "", nil
+	return overlay, errors.Join(os.WriteFile(damaged, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600), os.WriteFile(overlay, replace, 0o600))
 }
 
-func (m *mutation) name() string { return m.test[strings.LastIndexByte(m.test, '.')+1:] }
+// sum is what changes when the mutation does.
+func (m *mutation) sum() string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join([]string{m.demand, m.test, m.file, m.old, m.new}, "\x00"))))[:12]
+}
 
-// run runs the test, with an engine that has the damage too: the harness, which builds
-// one with an overlay of its own, is given it.
-func (m *mutation) run(overlay string) (string, error) {
-	cmd := exec.Command("go", "test", "-count=1", "-v", "-run", "^"+m.name()+"$", "./"+strings.TrimSuffix(m.test, "."+m.name()))
-	if overlay != "" {
-		engine := filepath.Join(filepath.Dir(overlay), "berth")
-		if out, err := exec.Command("go", "build", "-overlay="+overlay, "-o", engine, "./cmd/berth").CombinedOutput(); err != nil {
-			return "", fmt.Errorf("build the engine: %s", out)
+// readNoticed reads the sums of the mutations that were noticed, by their demands.
+func readNoticed() (map[string]string, error) {
+	text, err := os.ReadFile(noticedFile)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		sum, demand, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		known[demand] = sum
+	}
+	return known, nil
+}
+
+// note keeps what became of one beside those that are still what was tried, in the order of the list.
+func note(mutations []mutation, demand, sum string) error {
+	known, err := readNoticed()
+	if err != nil {
+		return err
+	}
+	known[demand] = sum
+	var text []byte
+	for _, m := range mutations {
+		if known[m.demand] == m.sum() {
+			text = fmt.Appendf(text, "%s %s\n", m.sum(), m.demand)
 		}
-		cmd.Args = slices.Insert(cmd.Args, 2, "-overlay="+overlay)
-		cmd.Env = append(os.Environ(), "BERTH_BIN="+engine)
 	}
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return "", err
-	}
-	return string(out), err
+	return os.WriteFile(noticedFile, text, 0o644)
 }
