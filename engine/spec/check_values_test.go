@@ -91,6 +91,8 @@ var wrongValues = []struct{ patch, want string }{
 	{`{"mounts":[{"destination":"/a","options":["ro","b\u0000"]}]}`, `/mounts/0/options/1: contains a NUL byte`},
 	{`{"mounts":[{"destination":"/a"}],"linux":{"namespaces":[]}}`,
 		`/mounts: needs a mount namespace: the mounts would stay on the host (add {"type": "mount"}` + addNamespace},
+	{`{"root":{"path":"rootfs","readonly":true},"linux":{"namespaces":[]}}`,
+		`/root/readonly: needs a mount namespace: the host's file system would become read-only (add {"type": "mount"}` + addNamespace},
 	{`{"mounts":[{"destination":"/a","uidMappings":[{"containerID":0,"hostID":1,"size":1}]}]}`,
 		`/mounts/0/gidMappings: is required together with uidMappings`},
 	{`{"mounts":[{"destination":"/a","gidMappings":[{"containerID":0,"hostID":1,"size":0}]}]}`,
