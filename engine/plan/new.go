@@ -59,6 +59,10 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		Label:       linux.MountLabel,
 		Rdt:         linux.IntelRdt,
 	}
+	if p.Label != "" && !h.SELinux {
+		p.Label = ""
+		p.Warnings = append(p.Warnings, "/linux/mountLabel: left out, SELinux is not in this kernel, or switched off: nobody looks at labels of files")
+	}
 	if s.Hooks != nil {
 		p.Hooks = *s.Hooks
 	}

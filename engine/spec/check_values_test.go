@@ -54,6 +54,8 @@ var wrongValues = []struct{ patch, want string }{
 	{`{"process":{"oomScoreAdj":-1001}}`, `/process/oomScoreAdj: expected -1000 to 1000, found -1001`},
 	{`{"process":{"scheduler":{"policy":"FIFO"}}}`,
 		`/process/scheduler/policy: unknown policy "FIFO", expected SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO, SCHED_RR or SCHED_DEADLINE`},
+	{`{"process":{"capabilities":{"effective":["CAP_KILL"]}}}`,
+		`/process/capabilities/effective/0: CAP_KILL can't be effective without being permitted (add it to permitted)`},
 	{`{"process":{"scheduler":{"policy":"SCHED_ISO"}}}`, `/process/scheduler/policy: SCHED_ISO is only reserved: no Linux kernel implements it`},
 	{`{"process":{"scheduler":{"policy":"SCHED_OTHER","nice":20}}}`, `/process/scheduler/nice: expected -20 to 19, found 20`},
 	{`{"process":{"scheduler":{"policy":"SCHED_FIFO"}}}`, `/process/scheduler/priority: expected 1 to 99, found 0`},
