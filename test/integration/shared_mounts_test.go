@@ -27,6 +27,19 @@ func mountinfo(t *testing.T) string {
 	return string(text)
 }
 
+// A config without mounts has none: what a program needs is for the config to say, as with runc and crun.
+func TestNoMountsButTheConfigs(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/bin/sh", "-c", "sleep 1000")
+	c.Spec.Mounts, c.Spec.Linux.MaskedPaths, c.Spec.Linux.ReadonlyPaths = nil, nil, nil
+	c.RunDetached()
+	table := strings.TrimSpace(readFile(t, procPath(c.PID, "mountinfo")))
+	if fields := strings.Fields(table); strings.Contains(table, "\n") || len(fields) < 5 || fields[4] != "/" {
+		t.Errorf("it has other mounts than its root:\n%s", table)
+	}
+	c.Exec(nil, "/bin/sh", "-c", "test -c /dev/null && test -L /dev/fd").OK(t)
+}
+
 // Without a mount namespace the container is in its root with the devices that every container
 // has, and in its working directory, and the host's mounts are as they were.
 func TestWithoutAMountNamespace(t *testing.T) {
