@@ -38,6 +38,8 @@ func ForContainer(nodes []specs.LinuxDevice, rules []specs.LinuxDeviceCgroup) (a
 // supply, the terminals of the container's own devpts, mknod of anything,
 // which gives no access to what is made, and tun: VPN programs in containers
 // rely on peers allowing it, and it is of use only to who has CAP_NET_ADMIN.
+// A container's /dev/console is its terminal, of devpts: by the console's own
+// number a container that has the host's /dev would read what is typed there.
 func Defaults() []specs.LinuxDeviceCgroup {
 	rules := []specs.LinuxDeviceCgroup{
 		allow("c", Any, Any, "m"),
@@ -50,7 +52,6 @@ func Defaults() []specs.LinuxDeviceCgroup {
 		{1, 8},     // /dev/random
 		{1, 9},     // /dev/urandom
 		{5, 0},     // /dev/tty
-		{5, 1},     // /dev/console
 		{5, 2},     // /dev/ptmx
 		{136, Any}, // /dev/pts/*
 		{10, 200},  // /dev/net/tun

@@ -257,7 +257,7 @@ func TestDefaults(t *testing.T) {
 		want         bool
 	}{
 		{Char, 1, 3, All, true}, {Char, 1, 5, Read | Write, true}, {Char, 1, 7, Write, true}, {Char, 1, 8, Read, true}, {Char, 1, 9, Read, true},
-		{Char, 5, 0, Read | Write, true}, {Char, 5, 1, Write, true}, {Char, 5, 2, Read | Write, true}, {Char, 136, 7, Read | Write, true},
+		{Char, 5, 0, Read | Write, true}, {Char, 5, 1, Write, false}, {Char, 5, 2, Read | Write, true}, {Char, 136, 7, Read | Write, true},
 		{Char, 10, 229, Mknod, true}, {Block, 8, 0, Mknod, true},
 		{Char, 10, 229, Read, false}, {Block, 8, 0, Read, false}, {Char, 1, 1, Read, false}, {Char, 10, 200, Read | Write, true}, {Char, 10, 201, Read, false},
 	} {

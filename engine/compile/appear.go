@@ -76,6 +76,9 @@ func (c *compiler) appear(container *plan.Plan, p *plan.Process) error {
 			if p.Terminal {
 				calls = append(calls, sysCall{"ioctl", []uint64{0, unix.TIOCSCTTY}})
 			}
+			if lateDirectory(p) {
+				calls = append(calls, sysCall{"openat2", nil}, sysCall{"fchdir", nil})
+			}
 			if len(lateLimits(p)) > 0 {
 				calls = append(calls, sysCall{"prlimit64", []uint64{0, unix.RLIMIT_NPROC}})
 			}
@@ -89,6 +92,13 @@ func (c *compiler) appear(container *plan.Plan, p *plan.Process) error {
 		c.fork()
 		for _, i := range lateLimits(p) {
 			c.limit(p, i)
+		}
+		if lateDirectory(p) {
+			c.Because(p.At+"/cwd", "change to "+p.Cwd)
+			fd := c.Cell()
+			c.need(p.Cwd, unix.O_PATH|unix.O_DIRECTORY, fd)
+			c.Call(unix.SYS_FCHDIR, fd.Value())
+			c.Call(unix.SYS_CLOSE, fd.Value())
 		}
 		if lateScheduler(p) {
 			c.Because(p.At+"/scheduler", "set the scheduler")
@@ -164,6 +174,17 @@ func lateLimits(p *plan.Process) (list []int) {
 // refused after it (sched(7)). The child may not set it: the runtime does.
 func lateScheduler(p *plan.Process) bool {
 	return p.Scheduler != nil && (p.Scheduler.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0 || p.Scheduler.Policy == unix.SCHED_DEADLINE)
+}
+
+// lateDirectory reports whether the working directory is one of the process itself, which
+// a procfs has only from when the process is in its pid namespace.
+func lateDirectory(p *plan.Process) bool {
+	for _, own := range [...]string{"/proc/self", "/proc/thread-self"} {
+		if _, ok := below(own, p.Cwd); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // controlTerminal makes the standard input's terminal the one of our session.

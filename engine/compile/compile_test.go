@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // theHost is a host that no test depends on being.
-var theHost = &host.Host{Layout: ledger.Layout{Unified: []string{"cpu", "memory", "pids"}}}
+var theHost = &host.Host{Layout: ledger.Layout{Unified: []string{"cpu", "memory", "pids"}}, SELinux: true}
 
 // planOf plans a config of testdata.
 func planOf(t testing.TB, config []byte) *plan.Plan {

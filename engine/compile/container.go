@@ -84,6 +84,9 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 	} else {
 		c.openPlainRoot()
 		c.becomeRoot()
+		c.devices()
+		c.links()
+		c.workingDirectory()
 	}
 	c.keyringLabel(c.procBeforePivot)
 	c.sessionKeyring()

@@ -56,7 +56,7 @@ type Facts struct {
 	KeepGroups bool
 	// OwnScore lets the Program set the process's score for the out-of-memory killer
 	// itself: the file belongs to root in a process that is not dumpable, so the runtime
-	// of an ordinary user can't. One that may not be set stays what it is.
+	// of an ordinary user can't.
 	OwnScore bool
 	// Visible lets the runtime's user look at the process while hooks run, and while it
 	// waits for its start.

@@ -3,6 +3,7 @@ package compile
 import (
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/program"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
 
@@ -147,6 +148,12 @@ func (c *compiler) pivot() {
 // mean the host's: a path begins at our own root, and what lies on top of that is not
 // entered.
 func (c *compiler) leaveMounts() {
+	var cover program.Cell
+	if len(c.f.HostMounts) > 0 && c.p.Namespace(specs.UserNamespace) != nil {
+		c.Because("", "open what covers the host's files")
+		cover = c.Cell() // now, as /dev may be taken off before a file is
+		c.Call(unix.SYS_OPEN_TREE, cwd, c.CString("/dev/null").Arg(), program.Imm(cloneTree)).Into(cover)
+	}
 	for _, point := range c.f.HostMounts {
 		c.Because("", "take off the host's "+point)
 		at := c.CString(point).Arg()
@@ -157,7 +164,19 @@ func (c *compiler) leaveMounts() {
 		c.aside(locked, gone, func() {
 			// To a user namespace the mounts that came with it are one (mount_namespaces(7)),
 			// but something can be laid over them.
-			c.Call(unix.SYS_MOUNT, c.CString("tmpfs").Arg(), at, c.CString("tmpfs").Arg(), program.Imm(unix.MS_RDONLY), c.CString("size=0").Arg())
+			over := c.Call(unix.SYS_MOUNT, c.CString("tmpfs").Arg(), at, c.CString("tmpfs").Arg(), program.Imm(unix.MS_RDONLY), c.CString("size=0").Arg())
+			if cover == (program.Cell{}) {
+				return
+			}
+			file, covered := c.NewLabel(), c.NewLabel()
+			over.Expect(file, unix.ENOTDIR)
+			c.Place(covered)
+			c.aside(file, covered, func() {
+				null := c.Cell()
+				c.Call(unix.SYS_OPEN_TREE, cover.Value(), c.empty.Arg(), program.Imm(cloneTree|unix.AT_EMPTY_PATH)).Into(null)
+				c.Call(unix.SYS_MOVE_MOUNT, null.Value(), c.empty.Arg(), cwd, at, program.Imm(unix.MOVE_MOUNT_F_EMPTY_PATH))
+				c.close(null)
+			})
 		})
 	}
 }

@@ -153,6 +153,7 @@ func (r *Runtime) planned(m *maker, id string, askSystemd func(*machine) error) 
 	if err := askSystemd(h); err != nil {
 		return nil, err
 	}
+	h.SELinux = s.Linux != nil && s.Linux.MountLabel != "" && host.HasSELinux()
 	planning := r.Trace.Begin("plan")
 	p, err := plan.New(s, h.Host, r.planOptions(id, m.o))
 	planning.End()
@@ -329,10 +330,10 @@ func (m *maker) settle() error {
 	if err := m.register(); err != nil {
 		return err
 	}
-	if m.spawn.Facts.OwnScore {
-		m.checkOOM(m.child.Pid, &m.plan.Process)
-	} else if err := m.adjustOOM(m.child.Pid, &m.plan.Process); err != nil {
-		return err
+	if !m.spawn.Facts.OwnScore {
+		if err := m.adjustOOM(m.child.Pid, &m.plan.Process); err != nil {
+			return err
+		}
 	}
 	if m.o.PidFile != "" {
 		if err := writePidFile(m.o.PidFile, m.Pid); err != nil {

@@ -199,9 +199,6 @@ func (e *execer) run() (*launch.Child, error) {
 		return nil, killedEarly(e.ID, signal)
 	}
 	child.Close()
-	if f.OwnScore {
-		e.checkOOM(child.Pid, &e.process)
-	}
 	if e.o.PidFile != "" {
 		if err := writePidFile(e.o.PidFile, child.Pid); err != nil {
 			child.Kill()

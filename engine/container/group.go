@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -39,7 +38,7 @@ func (m *maker) makeGroup() error {
 			m.Cgroup.Path, m.Cgroup.Made = "", nil
 			return nil
 		}
-		return blame(c.At, err)
+		return blame(c.At, m.withHint(err))
 	}
 	m.group = &group{g}
 	m.opened = g
@@ -110,6 +109,14 @@ func (m *maker) mayDoWithout(err error) bool {
 	return cgroup.Denied(err) || errors.Is(err, fs.ErrNotExist)
 }
 
+// withHint says to an ordinary user whose cgroup is refused how he gets one.
+func (m *maker) withHint(err error) error {
+	if m.privileged() || !cgroup.Denied(err) {
+		return err
+	}
+	return fmt.Errorf("%w (limits need a cgroup of your own: %s)", err, delegatedScope)
+}
+
 // refuseUsed refuses a cgroup that was there, in any hierarchy, and has processes:
 // whatever is done to the container would be done to them.
 func (g *group) refuseUsed() error {
@@ -138,15 +145,58 @@ func (g *group) enter(s *spawn) error {
 	return nil
 }
 
-// dirs are the container's directories, as a mount of type cgroup shows them.
+// dirs are the container's directories, as a mount of type cgroup shows them: its caller's
+// where it has none, of an ordinary user's on a hybrid host.
 func (g *group) dirs() []compile.CgroupDir {
-	return cgroupDirs(g.Host(), func(h *cgroup.Hierarchy) string { return path.Join(h.Mountpoint, g.Path()) })
+	var callers *cgroup.Group
+	dirs := cgroupDirs(g.Host(), func(h *cgroup.Hierarchy) string {
+		if dir := g.Directory(keyOf(h)); dir != "" {
+			return dir
+		}
+		if callers == nil {
+			callers = ownGroup(g.Host())
+		}
+		return directoryIn(callers, h)
+	})
+	if callers != nil {
+		callers.Close()
+	}
+	return dirs
 }
 
-// hostCgroupDirs are the host's own hierarchies, for a container without a
-// cgroup of its own.
-func hostCgroupDirs(h *machine) []compile.CgroupDir {
-	return cgroupDirs(h.Cgroups, func(h *cgroup.Hierarchy) string { return h.Mountpoint })
+// callersCgroupDirs are where the processes of a container without a cgroup of its own are.
+func callersCgroupDirs(h *cgroup.Host) []compile.CgroupDir {
+	callers := ownGroup(h)
+	defer callers.Close()
+	return cgroupDirs(h, func(h *cgroup.Hierarchy) string { return directoryIn(callers, h) })
+}
+
+// ownGroup is the cgroup that we are in ourselves, without a place where that is not known.
+func ownGroup(h *cgroup.Host) *cgroup.Group {
+	g, err := h.OfProcess(0, cgroup.Force())
+	if err != nil {
+		return &cgroup.Group{}
+	}
+	return g
+}
+
+// directoryIn is a group's place in a hierarchy, or the hierarchy's root where it has none.
+func directoryIn(g *cgroup.Group, h *cgroup.Hierarchy) string {
+	if dir := g.Directory(keyOf(h)); dir != "" {
+		return dir
+	}
+	return h.Mountpoint
+}
+
+// keyOf is what Group.Directory knows a hierarchy by.
+func keyOf(h *cgroup.Hierarchy) string {
+	switch {
+	case h.Version == 2:
+		return "unified"
+	case len(h.Controllers) > 0:
+		return h.Controllers[0]
+	}
+	return "name=" + h.Name
 }
 
 func cgroupDirs(h *cgroup.Host, place func(*cgroup.Hierarchy) string) []compile.CgroupDir {

@@ -56,8 +56,8 @@ func (c *Container) startHooks(p *plan.Plan, env []string) error {
 	if err != nil {
 		return err
 	}
-	return c.runHooks("startContainer", hooks, c.hookState(specs.StateCreated, pid), func(r *hookRun, stdin, output int) (*launch.Child, error) {
-		return c.spawnAsProcess(r, p, stdin, output)
+	return c.runHooks("startContainer", hooks, c.hookState(specs.StateCreated, pid), func(r *hookRun, stdio [3]uintptr) (*launch.Child, error) {
+		return c.spawnAsProcess(r, p, stdio)
 	})
 }
 
@@ -108,7 +108,7 @@ func (c *Container) runHooks(kind string, hooks []specs.Hook, state []byte, spaw
 func (c *Container) runHook(kind string, index int, h *specs.Hook, state []byte, spawn hookSpawner) error {
 	at := "/hooks/" + kind + "/" + strconv.Itoa(index)
 	defer c.runtime.Trace.Begin("run the hook " + at).End()
-	run := hookRun{at: at, hook: h, state: state, dir: c.Bundle, watch: c.watchForEnd()}
+	run := hookRun{at: at, hook: h, state: state, dir: c.Bundle, watch: c.watchForEnd(), files: [2]string{c.Annotations[hookStdout], c.Annotations[hookStderr]}}
 	if run.watch >= 0 {
 		defer unix.Close(run.watch)
 	}
@@ -129,10 +129,17 @@ type hookRun struct {
 	state []byte
 	dir   string
 	watch int // for a request to end it, see watchForEnd
+	files [2]string
 }
 
+// Annotations that name files which the hooks' output is added to, as crun has them.
+const (
+	hookStdout = "run.oci.hooks.stdout"
+	hookStderr = "run.oci.hooks.stderr"
+)
+
 // A hookSpawner starts a hook with these streams.
-type hookSpawner func(r *hookRun, stdin, output int) (*launch.Child, error)
+type hookSpawner func(r *hookRun, stdio [3]uintptr) (*launch.Child, error)
 
 func (r *hookRun) run(spawn hookSpawner) error {
 	stdin, err := stateFile(r.state)
@@ -145,7 +152,19 @@ func (r *hookRun) run(spawn hookSpawner) error {
 		return err
 	}
 	defer unix.Close(output)
-	child, err := spawn(r, stdin, output)
+	stdio := [3]uintptr{uintptr(stdin), uintptr(output), uintptr(output)}
+	for i, name := range r.files {
+		if name == "" {
+			continue
+		}
+		fd, err := unix.Open(name, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_CLOEXEC, 0o700)
+		if err != nil {
+			return fmt.Errorf("open %q for its output: %w", name, err)
+		}
+		defer unix.Close(fd)
+		stdio[1+i] = uintptr(fd)
+	}
+	child, err := spawn(r, stdio)
 	if err != nil {
 		return err
 	}
@@ -176,10 +195,10 @@ func (r *hookRun) argv() []string {
 }
 
 // spawnHook starts the hook in our own namespaces. It may leave something that lasts.
-func spawnHook(r *hookRun, stdin, output int) (*launch.Child, error) {
+func spawnHook(r *hookRun, stdio [3]uintptr) (*launch.Child, error) {
 	pidfd := -1
 	pid, err := entry.ForkExec(r.hook.Path, r.argv(), &syscall.ProcAttr{
-		Dir: r.dir, Env: r.env(), Files: []uintptr{uintptr(stdin), uintptr(output), uintptr(output)},
+		Dir: r.dir, Env: r.env(), Files: stdio[:],
 		Sys: &syscall.SysProcAttr{PidFD: &pidfd, Setpgid: true},
 	})
 	if err != nil {

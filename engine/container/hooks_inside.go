@@ -15,7 +15,7 @@ import (
 
 // spawnInside starts a createContainer hook in the namespaces and the cgroup of the
 // process that is being made, and otherwise as what it is: a program of the host.
-func (m *maker) spawnInside(r *hookRun, stdin, output int) (*launch.Child, error) {
+func (m *maker) spawnInside(r *hookRun, stdio [3]uintptr) (*launch.Child, error) {
 	joins, err := m.namespacesOf(m.child.Pid)
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (m *maker) spawnInside(r *hookRun, stdin, output int) (*launch.Child, error
 	defer joins.close()
 	run := compile.HookRun{Path: r.hook.Path, Args: r.argv(), Env: r.env(), At: r.at, Dir: m.Rootfs, UserNS: joins.user}
 	s := spawn{
-		Spawn: launch.Spawn{Stdio: [3]uintptr{uintptr(stdin), uintptr(output), uintptr(output)}, Cgroup: -1},
+		Spawn: launch.Spawn{Stdio: stdio, Cgroup: -1},
 		Facts: compile.Facts{Fork: joins.fork, DropGroups: os.Geteuid() == 0}, Joins: joins.list, Root: -1, Gate: -1,
 	}
 	if m.group != nil {
@@ -45,13 +45,13 @@ func (m *maker) spawnInside(r *hookRun, stdin, output int) (*launch.Child, error
 
 // spawnAsProcess starts a startContainer hook as the container's process is: with its
 // credentials, limits, labels and filter, in its cgroup and its namespaces.
-func (c *Container) spawnAsProcess(r *hookRun, p *plan.Plan, stdin, output int) (*launch.Child, error) {
+func (c *Container) spawnAsProcess(r *hookRun, p *plan.Plan, stdio [3]uintptr) (*launch.Child, error) {
 	process := p.Process
 	process.Path, process.PathAt = r.hook.Path, r.at+"/path"
 	process.Args, process.Env = r.argv(), r.hook.Env
 	process.Terminal, process.Console, process.PreserveFDs = false, nil, 0
 	e := &execer{Container: c, plan: p, process: process, o: &ExecOptions{
-		IO: IO{Stdio: [3]uintptr{uintptr(stdin), uintptr(output), uintptr(output)}},
+		IO: IO{Stdio: stdio},
 	}}
 	return e.run()
 }

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/engine/plan"
-	"golang.org/x/sys/unix"
 )
 
 // killedBy adds to the news of a SIGKILL whether it was the cgroup's memory
@@ -58,16 +56,4 @@ func (c *Container) adjustOOM(pid int, p *plan.Process) error {
 		hint = " (lowering it needs CAP_SYS_RESOURCE)"
 	}
 	return fmt.Errorf("config.json: %s/oomScoreAdj: set it to %d: %w%s", p.At, *p.OOMScoreAdj, err, hint)
-}
-
-// checkOOM warns of a process that could not set what adjustOOM would have: an ordinary
-// user's, whose containers run without, as with runc and crun.
-func (c *Container) checkOOM(pid int, p *plan.Process) {
-	if p.OOMScoreAdj == nil {
-		return
-	}
-	text, err := readFileAt(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid)+"/oom_score_adj")
-	if score := string(bytes.TrimSpace(text)); err == nil && score != strconv.Itoa(*p.OOMScoreAdj) {
-		c.runtime.warn("config.json: %s/oomScoreAdj: it stays at %s (lowering it to %d needs CAP_SYS_RESOURCE)", p.At, score, *p.OOMScoreAdj)
-	}
 }

@@ -40,10 +40,13 @@ func (c *Container) Resume() error {
 	return c.WithGroup((*cgroup.Group).Thaw)
 }
 
+// delegatedScope is how an ordinary user gets a cgroup.
+const delegatedScope = "systemd-run --user --scope -p Delegate=yes gives an ordinary user one"
+
 // NoGroup says what a container lacks that was made without a cgroup.
 func (c *Container) NoGroup(forWhat string) error {
 	return fmt.Errorf("container %s has no cgroup of its own, which %s needs: it was created with --cgroup-manager disabled, "+
-		"or by a user who can't create one (systemd-run --user --scope -p Delegate=yes gives an ordinary user one)", c.ID, forWhat)
+		"or by a user who can't create one (%s)", c.ID, forWhat, delegatedScope)
 }
 
 func (c *Container) WithGroup(do func(*cgroup.Group) error) error {

@@ -56,7 +56,9 @@ func (m *maker) prepare(r reach) error {
 	case p.Cgroup.Unit != nil:
 		awaitUnit(p, m.host, f)
 	case m.Cgroup.Path == "":
-		f.CgroupDirs = hostCgroupDirs(m.host)
+		if slices.ContainsFunc(p.Mounts, func(mount plan.Mount) bool { return mount.Cgroup }) {
+			f.CgroupDirs = callersCgroupDirs(m.host.Cgroups)
+		}
 	default:
 		if err := r.enterGroup(); err != nil {
 			return err

@@ -324,11 +324,11 @@ func (b *bringer) outsideMounts() error {
 			}
 			add(m.Destination, m.Source)
 		case m.Cgroup:
-			dirs := hostCgroupDirs(b.host)
+			dirs := callersCgroupDirs
 			if b.group != nil {
-				dirs = b.group.dirs()
+				dirs = func(*cgroup.Host) []compile.CgroupDir { return b.group.dirs() }
 			}
-			for _, dir := range compile.ShownCgroups(m, dirs) {
+			for _, dir := range compile.ShownCgroups(m, dirs(b.host.Cgroups)) {
 				add(path.Join(m.Destination, dir.Name), dir.Path)
 			}
 		}

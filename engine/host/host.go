@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 
@@ -29,6 +30,15 @@ type Host struct {
 	Lacks caps.Set
 	// Landlock is the version of Landlock that the kernel has, 0 for none.
 	Landlock int
+	// SELinux is set where the kernel has it; it is looked for where a config has a label.
+	SELinux bool
+}
+
+// HasSELinux reports whether the kernel has SELinux, switched on: only then does it have
+// its file system. What is mounted does not tell, in a container for one.
+func HasSELinux() bool {
+	list, err := os.ReadFile("/proc/filesystems")
+	return err != nil || bytes.Contains(list, []byte("\tselinuxfs\n"))
 }
 
 // Probe looks at this machine, of which the cgroup hierarchies are known.

@@ -60,6 +60,8 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 		e.explainExec(pid)
 	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE:
 		e.Reason = f.Errno.Error() + " (are user namespaces allowed here? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu; run berth doctor)"
+	case f.Errno == unix.EAGAIN && f.Nr == unix.SYS_CLONE:
+		e.Reason = f.Errno.Error() + " (a limit of processes is reached, linux.resources.pids.limit or RLIMIT_NPROC: exec needs two more for an instant)"
 	case f.Errno == unix.ENOSPC && f.Nr == unix.SYS_UNSHARE:
 		e.Reason = "a limit of /proc/sys/user/max_*_namespaces is reached"
 	case strings.HasPrefix(note.Text, "ask for the AppArmor profile") && f.Errno == unix.EINVAL:
@@ -68,6 +70,8 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 		e.Reason = "the profile is not loaded (apparmor_parser --replace FILE loads one)"
 	case f.Errno == unix.EINVAL && (strings.HasPrefix(note.Text, "ask for the SELinux label") || note.Pointer == "/linux/mountLabel"):
 		e.Reason = f.Errno.Error() + " (SELinux is not in this kernel, or its policy does not know the label)"
+	case f.Errno == unix.EACCES && strings.HasSuffix(note.Pointer, "/oomScoreAdj"):
+		e.Reason = f.Errno.Error() + " (lowering it needs CAP_SYS_RESOURCE)"
 	case f.Errno == unix.EPERM && f.Nr == unix.SYS_MOUNT_SETATTR:
 		e.Reason = f.Errno.Error() + " (a user namespace can't take away ro, nosuid, nodev or noexec that the host has mounted the source with: leave out rw, suid, dev or exec)"
 	case f.Errno == unix.EINVAL && f.Nr == program.Set:

@@ -59,6 +59,10 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		Label:       linux.MountLabel,
 		Rdt:         linux.IntelRdt,
 	}
+	if p.Label != "" && !h.SELinux {
+		p.Label = ""
+		p.Warnings = append(p.Warnings, "/linux/mountLabel: left out, SELinux is not in this kernel, or switched off: nobody looks at labels of files")
+	}
 	if s.Hooks != nil {
 		p.Hooks = *s.Hooks
 	}
@@ -87,11 +91,7 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		problems = append(problems, spec.Complaint{Pointer: "/linux/gidMappings", Message: "a new user namespace without mappings of groups has no group to run anything as",
 			Hint: hint})
 	}
-	if p.Namespace(specs.MountNamespace) == nil && len(p.Mounts)+len(p.Masked)+len(p.Readonly) > 0 {
-		problems = append(problems, spec.Complaint{Pointer: "/linux/namespaces",
-			Message: "mounts, maskedPaths and readonlyPaths need a mount namespace; without one they would change the host",
-			Hint:    `add {"type": "mount"}`})
-	}
+	problems = append(problems, p.keepOffTheHost()...)
 	if s.Process != nil {
 		process, more := NewProcess(s.Process, "/process")
 		problems = append(problems, more...)
@@ -127,6 +127,35 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 	}
 	p.Process.addListen(o.Listen)
 	return p, nil
+}
+
+// keepOffTheHost sees to a container that shares the mounts of its caller: nothing is mounted,
+// as it would be mounted for the host, and stay there when the container is gone.
+func (p *Plan) keepOffTheHost() []spec.Complaint {
+	if p.Namespace(specs.MountNamespace) != nil {
+		return nil
+	}
+	const hint = `add {"type": "mount"}`
+	var problems []spec.Complaint
+	if len(p.Mounts)+len(p.Masked)+len(p.Readonly) > 0 {
+		problems = append(problems, spec.Complaint{Pointer: "/linux/namespaces",
+			Message: "mounts, maskedPaths and readonlyPaths need a mount namespace; without one they would change the host", Hint: hint})
+	}
+	kept := p.Devices[:0]
+	for _, d := range p.Devices {
+		switch {
+		case !d.Bind:
+			kept = append(kept, d)
+		case d.At != "":
+			problems = append(problems, spec.Complaint{Pointer: d.At,
+				Message: "in a user namespace a device is a mount of the host's, which needs a mount namespace; without one it would change the host", Hint: hint})
+		}
+	}
+	p.Devices = kept
+	if filepath.Clean(p.Root.Path) == "/" {
+		p.Devices, p.Links = nil, nil // the host's /dev has what there is
+	}
+	return problems
 }
 
 func rootOf(root *specs.Root, propagation, bundle string) Root {

@@ -241,8 +241,6 @@ func TestCapabilities(t *testing.T) {
 	}{
 		{name: "as it is", in: specs.LinuxCapabilities{Bounding: []string{"CAP_KILL", "CAP_CHOWN"}, Permitted: []string{"CAP_KILL"}, Effective: []string{"CAP_KILL"}},
 			bounding: set("CAP_KILL", "CAP_CHOWN"), permitted: set("CAP_KILL"), effective: set("CAP_KILL")},
-		{name: "effective without permitted", in: specs.LinuxCapabilities{Permitted: []string{"CAP_KILL"}, Effective: []string{"CAP_KILL", "CAP_CHOWN"}},
-			permitted: set("CAP_KILL"), effective: set("CAP_KILL")},
 		{name: "ambient without inheritable", in: specs.LinuxCapabilities{Permitted: []string{"CAP_KILL"}, Ambient: []string{"CAP_KILL"}},
 			permitted: set("CAP_KILL")},
 		{name: "ambient without permitted", in: specs.LinuxCapabilities{Inheritable: []string{"CAP_KILL"}, Ambient: []string{"CAP_KILL"}},

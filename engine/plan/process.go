@@ -40,9 +40,8 @@ func NewProcess(in *specs.Process, at string) (Process, []spec.Complaint) {
 		p.Inheritable, _ = caps.SetOf(c.Inheritable)
 		p.Permitted, _ = caps.SetOf(c.Permitted)
 		p.Ambient, _ = caps.SetOf(c.Ambient)
-		// capset(2) and prctl(2) refuse what goes beyond these with EPERM; it is
-		// taken off, as spec.Check's warnings say.
-		p.Effective &= p.Permitted
+		// prctl(2) refuses what goes beyond these with EPERM; it is taken off, as
+		// spec.Check's warnings say.
 		p.Ambient &= p.Permitted & p.Inheritable
 	}
 	var problems []spec.Complaint

@@ -201,7 +201,7 @@ func TestUnitAnnotationsAndDevices(t *testing.T) {
 		}
 		got := strings.Join(slices.DeleteFunc(allUnitLines(p), func(line string) bool { return !strings.HasPrefix(line, "Device") }), "\n")
 		want := "DevicePolicy=strict\nDeviceAllow=/dev/block/8:0 rw\nDeviceAllow=char-* m\nDeviceAllow=block-* m\nDeviceAllow=/dev/char/1:3 rwm\nDeviceAllow=/dev/char/1:5 rwm\n" +
-			"DeviceAllow=/dev/char/1:7 rwm\nDeviceAllow=/dev/char/1:8 rwm\nDeviceAllow=/dev/char/1:9 rwm\nDeviceAllow=/dev/char/5:0 rwm\nDeviceAllow=/dev/char/5:1 rwm\n" +
+			"DeviceAllow=/dev/char/1:7 rwm\nDeviceAllow=/dev/char/1:8 rwm\nDeviceAllow=/dev/char/1:9 rwm\nDeviceAllow=/dev/char/5:0 rwm\n" +
 			"DeviceAllow=/dev/char/5:2 rwm\nDeviceAllow=char-pts rwm\nDeviceAllow=/dev/char/10:200 rwm"
 		if got != want {
 			t.Errorf("with %q:\ngot  %s\nwant %s", resources, got, want)

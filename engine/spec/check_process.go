@@ -112,11 +112,17 @@ func (c *checker) capabilities(p place, sets *specs.LinuxCapabilities) {
 
 	permitted, _ := caps.SetOf(sets.Permitted)
 	inheritable, _ := caps.SetOf(sets.Inheritable)
-	c.capabilitiesWithin(p.at("effective"), sets.Effective, permitted, "effective without being permitted")
+	// capset(2) refuses these, and with it the config: runc and crun do too.
+	for i, name := range sets.Effective {
+		if n, known := caps.Number(name); known && permitted&(1<<n) == 0 {
+			effective := p.at("effective")
+			c.hint(effective.nth(i), name+" can't be effective without being permitted", "add it to permitted")
+		}
+	}
 	// Buildah before 1.29 empties the inheritable set (CVE-2022-24769) and leaves the ambient one as it
 	// was, for each step of a build: it means no ambient ones, and a warning a step would tell nobody anything.
 	if len(sets.Inheritable) > 0 {
-		c.capabilitiesWithin(p.at("ambient"), sets.Ambient, permitted&inheritable, "ambient without being permitted and inheritable")
+		c.raisable(p.at("ambient"), sets.Ambient, permitted&inheritable)
 	}
 }
 
@@ -128,12 +134,11 @@ func (c *checker) knownCapabilities(list place, names []string) {
 	}
 }
 
-// capabilitiesWithin warns of what capset(2) and PR_CAP_AMBIENT_RAISE would
-// refuse.
-func (c *checker) capabilitiesWithin(list place, names []string, allowed caps.Set, what string) {
+// raisable warns of what PR_CAP_AMBIENT_RAISE would refuse.
+func (c *checker) raisable(list place, names []string, allowed caps.Set) {
 	for i, name := range names {
 		if n, known := caps.Number(name); known && allowed&(1<<n) == 0 {
-			c.warn(list.nth(i), name+" can't be "+what+": it is left out")
+			c.warn(list.nth(i), name+" can't be ambient without being permitted and inheritable: it is left out")
 		}
 	}
 }

@@ -21,6 +21,10 @@ func (c *checker) spec(s *specs.Spec) {
 	if linux == nil {
 		linux = new(specs.Linux)
 	}
+	if s.Root != nil && s.Root.Readonly && !has(linux, specs.MountNamespace) {
+		root := top.at("root")
+		c.hint(root.at("readonly"), "needs a mount namespace: the host's file system would become read-only", `add {"type": "mount"} to /linux/namespaces`)
+	}
 	c.names(top, s, linux)
 	c.mounts(top.at("mounts"), s.Mounts, linux)
 	if s.Hooks != nil {

@@ -80,8 +80,6 @@ func TestWarnings(t *testing.T) {
 			`/process/capabilities/bounding/1: unknown capability "CAP_FLY" is left out`},
 		{`{"process":{"capabilities":{"permitted":["cap_kill"]}}}`,
 			`/process/capabilities/permitted/0: unknown capability "cap_kill" is left out`},
-		{`{"process":{"capabilities":{"effective":["CAP_KILL"]}}}`,
-			`/process/capabilities/effective/0: CAP_KILL can't be effective without being permitted: it is left out`},
 		{`{"process":{"capabilities":{"permitted":["CAP_KILL"],"inheritable":["CAP_CHOWN"],"ambient":["CAP_KILL"]}}}`,
 			`/process/capabilities/ambient/0: CAP_KILL can't be ambient without being permitted and inheritable: it is left out`},
 		{`{"linux":{"intelRdt":{"l3CacheSchema":"L3CODE:0=f"}}}`, `/linux/intelRdt/l3CacheSchema: should start with L3:`},

@@ -103,7 +103,7 @@ func fields(at string, t reflect.Type) []string {
 // anyValue are the entries for which any value of the type is right here; what the
 // kernel thinks of it is another matter, and seen by other tests.
 var anyValue = []string{
-	"/process/terminal", "/process/noNewPrivileges", "/root/readonly", "/linux/resources/devices/*/allow",
+	"/process/terminal", "/process/noNewPrivileges", "/linux/resources/devices/*/allow",
 	"/linux/resources/memory/disableOOMKiller", "/linux/resources/memory/useHierarchy", "/linux/resources/memory/checkBeforeUpdate",
 	"/linux/intelRdt/enableMonitoring",
 	"/process/rlimits/*/hard", // the soft one is judged by it

@@ -134,7 +134,7 @@ func watchMemory(c *container.Container) (*memoryWatch, error) {
 		return nil, err
 	}
 	if g == nil {
-		return nil, c.NoGroup("events of its memory")
+		return &memoryWatch{}, nil // nothing will be told of its memory
 	}
 	w := &memoryWatch{group: g}
 	w.before = w.kills()
@@ -159,6 +159,9 @@ func watchMemory(c *container.Container) (*memoryWatch, error) {
 
 // kills is the number of OOM-killed processes.
 func (w *memoryWatch) kills() uint64 {
+	if w.group == nil {
+		return 0
+	}
 	stats, err := w.group.Stats(cgroup.Memory)
 	if err != nil || stats.Memory == nil || stats.Memory.Events == nil {
 		return 0
@@ -175,5 +178,7 @@ func (w *memoryWatch) close() {
 	if w.watcher != nil {
 		w.watcher.Close()
 	}
-	w.group.Close()
+	if w.group != nil {
+		w.group.Close()
+	}
 }

@@ -45,16 +45,20 @@ func StatsOf(c *container.Container) (*Stats, error) {
 }
 
 func count(c *container.Container, s *specs.Spec) (*Stats, error) {
-	stats := &Stats{}
-	err := c.WithGroup(func(g *cgroup.Group) (err error) {
+	stats := &Stats{Stats: &cgroup.Stats{}}
+	g, err := c.OpenGroup()
+	if err != nil {
+		return nil, err
+	}
+	if g != nil { // without a cgroup of its own nothing is counted of it but what its network has carried
+		defer g.Close()
 		stats.Stats, err = g.Stats(cgroup.CPU, cgroup.Cpuset, cgroup.Memory, cgroup.IO, cgroup.Pids, cgroup.Hugetlb)
 		if h := g.Host().Controller("cpuset"); h != nil && h.Version == 1 {
 			stats.CpusetFlags = cpusetFlags(g.Directory("cpuset"))
 		}
-		return err
-	})
-	if err != nil {
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
 	}
 	if ownNetwork(s) {
 		if stats.Interfaces, err = interfaces(c); err != nil {

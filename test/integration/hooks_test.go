@@ -235,6 +235,28 @@ func TestHooksWithoutEnvironment(t *testing.T) {
 	}
 }
 
+// What the hooks say is added to the files that the annotations name, as with crun.
+func TestHooksOutput(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/bin/true")
+	out, errs := b.WriteFile("out", "before\n", 0o644), b.Path("errs")
+	c.Spec.Annotations = map[string]string{"run.oci.hooks.stdout": out, "run.oci.hooks.stderr": errs}
+	say := func(shell, name string) []specs.Hook {
+		return []specs.Hook{{Path: shell, Args: []string{"sh", "-c", "echo " + name + "; echo failing " + name + " >&2"}}}
+	}
+	c.Spec.Hooks = &specs.Hooks{CreateRuntime: say("/bin/sh", "one"), CreateContainer: say("/bin/sh", "two"), StartContainer: say("/bin/sh", "three"), Poststop: say("/bin/sh", "four")}
+	c.Run().OK(t)
+	if got, want := readFile(t, out), "before\none\ntwo\nthree\nfour\n"; got != want {
+		t.Errorf("output %q, want %q", got, want)
+	}
+	if got, want := readFile(t, errs), "failing one\nfailing two\nfailing three\nfailing four\n"; got != want {
+		t.Errorf("errors %q, want %q", got, want)
+	}
+	c.Spec.Annotations["run.oci.hooks.stderr"] = b.Path("not/there")
+	c.Spec.Hooks.Poststop = nil
+	c.Run().FailsWith(t, 1, "/hooks/createRuntime/0", "not/there", "no such file or directory")
+}
+
 // A failing hook before the process runs undoes the container and fails the command; poststop hooks run then.
 func TestHooksFailing(t *testing.T) {
 	for _, kind := range []string{"prestart", "createRuntime", "createContainer", "startContainer", "poststart"} {

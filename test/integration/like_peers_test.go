@@ -21,6 +21,38 @@ func TestExecFailsAsClientsExpect(t *testing.T) {
 	c.Exec([]string{"--user", "nobodyknows"}, "/bin/true").FailsWith(t, 255, "cannot exec in a stopped container")
 }
 
+// The directory of the process itself is there only once the process is in the container's pid namespace.
+func TestExecInItsOwnDirectory(t *testing.T) {
+	b := harness.New(t)
+	for name, change := range map[string]func(*specs.Spec){
+		"plain":  func(*specs.Spec) {},
+		"filter": func(s *specs.Spec) { s.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := b.Container("/inside", "hang")
+			change(c.Spec)
+			c.RunDetached()
+			r := c.Exec([]string{"--cwd", "/proc/self"}, "/bin/sh", "-c", "cat comm; pwd -P; echo $$").OK(t)
+			if got := r.Lines(); len(got) != 3 || got[0] != "sh" || got[1] != "/proc/"+got[2] {
+				t.Errorf("it is in %q", got)
+			}
+			c.Exec([]string{"--cwd", "/proc/self/fd/0"}, "/bin/true").FailsWith(t, 255, "/cwd") // leads out of procfs
+			c.Exec([]string{"--cwd", "/proc/self/root"}, "/bin/true").FailsWith(t, 255, "/cwd")
+		})
+	}
+}
+
+// A container at its limit of processes takes no further one, and says which limit that is.
+func TestExecAtTheLimitOfProcesses(t *testing.T) {
+	b := harness.New(t)
+	harness.Controller(t, "pids")
+	c := b.Container("/inside", "hang").RunDetached()
+	update(c, "--pids-limit", "1").OK(t)
+	c.Exec(nil, "/bin/true").FailsWith(t, 255, "resource temporarily unavailable", "pids.limit")
+	update(c, "--pids-limit", "100").OK(t)
+	c.Exec(nil, "/bin/true").OK(t)
+}
+
 // An update that changes nothing is none, where there is something that it could change.
 func TestUpdateOfNothing(t *testing.T) {
 	b := harness.New(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// An ordinary user may raise the score of his processes, or say what it is anyway; to lower it takes more, and is told.
+// An ordinary user may raise the score of his processes, or say what it is anyway; to lower it takes more.
 func TestOrdinaryUserOOMScore(t *testing.T) {
 	for _, score := range []int{0, 500, 1000} {
 		t.Run(strconv.Itoa(score), func(t *testing.T) {
@@ -30,11 +30,7 @@ func TestOrdinaryUserOOMScore(t *testing.T) {
 	b := harness.New(t)
 	c := b.AsOrdinaryUser(t, 0).Container("/bin/cat", "/proc/self/oom_score_adj")
 	c.Spec.Process.OOMScoreAdj = ptr(-900)
-	r := c.Run().OK(t)
-	r.Warns(t, "/process/oomScoreAdj", "CAP_SYS_RESOURCE")
-	if got, own := r.Stdout, readFile(t, "/proc/self/oom_score_adj"); got != own {
-		t.Errorf("the score is %q, not its caller's %q", got, own)
-	}
+	c.Run().FailsWith(t, 1, "/process/oomScoreAdj", "permission denied", "CAP_SYS_RESOURCE")
 }
 
 // An ordinary user's container can be joined before its start.
@@ -59,4 +55,66 @@ func TestOrdinaryUserTimeOffsets(t *testing.T) {
 	if got := strings.Join(strings.Fields(c.Run().OK(t).Stdout), " "); !strings.Contains(got, "boottime 86400 0") {
 		t.Errorf("the clocks are %s", got)
 	}
+}
+
+// A file of the host's that is mounted where the user may not unmount, as AsOrdinaryUser does it.
+func TestOrdinaryUserWithoutPivot(t *testing.T) {
+	b := harness.New(t)
+	c := b.AsOrdinaryUser(t, 0).Container("/inside", "look", "/inside")
+	v := harness.ParseView(t, c.Run("--no-pivot").OK(t).Stdout)
+	if v.Files["/inside"].Error != "" {
+		t.Errorf("%+v", v.Files["/inside"])
+	}
+	harness.MountAt(t, v, "/proc")
+}
+
+// Where there is no cgroup to be had, a mount of cgroups shows those that the container is in: its caller's.
+func TestOrdinaryUserSeesHisCallersCgroup(t *testing.T) {
+	b := harness.New(t)
+	c := b.AsOrdinaryUser(t, 0).Container("/bin/cat", "/proc/self/mountinfo")
+	c.Spec.Mounts = append(c.Spec.Mounts, specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup"})
+	seen := 0
+	for _, line := range c.Run().OK(t).Lines() {
+		before, after, _ := strings.Cut(line, " - ")
+		if fields := strings.Fields(before); strings.HasPrefix(after, "cgroup") {
+			seen++
+			if fields[3] != "/" { // of the cgroup namespace, which begins at the caller's cgroup
+				t.Errorf("it sees %s on %s", fields[3], fields[4])
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no cgroup is mounted")
+	}
+}
+
+// Limits that an ordinary user can't have come with the way to get them.
+func TestOrdinaryUserWithLimits(t *testing.T) {
+	b := harness.New(t)
+	c := b.AsOrdinaryUser(t, 0).Container("/bin/true")
+	c.Spec.Linux.Resources = &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: ptr(int64(20))}}
+	c.Run().FailsWith(t, 1, "permission denied", "systemd-run --user --scope")
+	c.Spec.Linux.Resources = nil
+	c.Spec.Process.Args = []string{"/inside", "hang"}
+	c.RunDetached()
+	update(c, "--pids-limit", "20").FailsWith(t, 1, "has no cgroup of its own", "systemd-run --user --scope")
+}
+
+// What is counted by other things than a cgroup is told of a container without one.
+func TestEventsWithoutACgroup(t *testing.T) {
+	b := harness.New(t)
+	c := b.AsOrdinaryUser(t, 0).Container("/inside", "hang").RunDetached()
+	var e event
+	harness.Decode(t, c.Command("events", []string{"--stats"}).Run().OK(t).Stdout, &e)
+	if e.Type != "stats" || e.ID != c.ID || e.Data == nil || e.Data.Interfaces == nil || e.Data.Hugetlb == nil {
+		t.Errorf("%+v", e)
+	}
+	stream := c.Command("events", []string{"--interval", "50ms"})
+	out, w := b.Pipe()
+	stream.Stdout = w
+	done := stream.Start()
+	w.Close()
+	out.Until(`"stats"`)
+	c.Kill("KILL").WaitExit()
+	done.Wait().OK(t)
 }
