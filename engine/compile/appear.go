@@ -62,25 +62,36 @@ func (c *compiler) callsOfAsks(p *plan.Process) []sysCall {
 	return calls
 }
 
-// appear forks into the pid namespace, where the container sees the child, which has
-// become all that it will be; what only a child can do follows.
+// callsToAppear are those by which a process that is set up comes into the pid namespace.
+func (c *compiler) callsToAppear(p *plan.Process) []sysCall {
+	calls := append(c.callsOfAsks(p), sysCall{"clone", []uint64{forkFlags}}, sysCall{"setsid", nil})
+	if p.Terminal {
+		calls = append(calls, sysCall{"ioctl", []uint64{0, unix.TIOCSCTTY}})
+	}
+	if len(lateLimits(p)) > 0 {
+		calls = append(calls, sysCall{"prlimit64", []uint64{0, unix.RLIMIT_NPROC}})
+	}
+	return calls
+}
+
+// appear has a process that is added come into the pid namespace, as what it will be.
 func (c *compiler) appear(container *plan.Plan, p *plan.Process) error {
-	if c.f.Fork {
-		if needsAdmin(p) {
-			calls := append(c.callsOfAsks(p), sysCall{"clone", []uint64{forkFlags}}, sysCall{"setsid", nil})
-			if p.Terminal {
-				calls = append(calls, sysCall{"ioctl", []uint64{0, unix.TIOCSCTTY}})
-			}
-			if len(lateLimits(p)) > 0 {
-				calls = append(calls, sysCall{"prlimit64", []uint64{0, unix.RLIMIT_NPROC}})
-			}
-			if lets(p, calls) {
-				c.loadEarly(p)
-			} else if reachable(container) {
-				return errors.New("config.json: /linux/seccomp: a process with CAP_SYS_PTRACE could take over one that is added, which needs CAP_SYS_ADMIN until the filter is loaded " +
-					"(let the filter allow capset, clone, setsid, sendto, read, ioctl, prlimit64 and exit_group, or set process.noNewPrivileges, or take CAP_SYS_PTRACE from the container)")
-			}
+	if c.f.Fork && needsAdmin(p) {
+		if lets(p, c.callsToAppear(p)) {
+			c.loadEarly(p)
+		} else if reachable(container) {
+			return errors.New("config.json: /linux/seccomp: a process with CAP_SYS_PTRACE could take over one that is added, which needs CAP_SYS_ADMIN until the filter is loaded " +
+				"(let the filter allow capset, clone, setsid, sendto, read, ioctl, prlimit64 and exit_group, or set process.noNewPrivileges, or take CAP_SYS_PTRACE from the container)")
 		}
+	}
+	c.comeForth(p)
+	return nil
+}
+
+// comeForth forks into the pid namespace, where the container sees the child. What only a
+// child can do follows.
+func (c *compiler) comeForth(p *plan.Process) {
+	if c.f.Fork {
 		c.fork()
 		for _, i := range lateLimits(p) {
 			c.limit(p, i)
@@ -94,7 +105,6 @@ func (c *compiler) appear(container *plan.Plan, p *plan.Process) error {
 		c.Because(p.At+"/terminal", "make it the controlling terminal")
 		c.controlTerminal()
 	}
-	return nil
 }
 
 // atRest comes before a created container waits for its start. Meanwhile exec may add
@@ -104,8 +114,10 @@ func (c *compiler) atRest() error {
 	if !needsAdmin(p) {
 		return nil
 	}
-	if lets(p, c.callsAtRest(p)) {
-		c.loadEarly(p)
+	if c.loaded || lets(p, c.callsAtRest(p)) {
+		if !c.loaded {
+			c.loadEarly(p)
+		}
 		c.sendListener()
 		return nil
 	}

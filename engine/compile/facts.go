@@ -18,6 +18,9 @@ type Facts struct {
 	// Fork makes the Program go on in a child: a pid or time namespace takes hold
 	// of children only.
 	Fork bool
+	// Outside keeps the Program out of the pid namespace that it joins until its process
+	// is all that it will be: see Exec. It takes kernel.ProcfsOfPids.
+	Outside bool
 	// MapIDs waits for the runtime to map the ids of the user namespace that the
 	// Program itself makes.
 	MapIDs bool

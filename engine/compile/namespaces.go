@@ -79,7 +79,7 @@ func (c *compiler) namespaces() {
 	if c.p.Init {
 		c.minder()
 	}
-	if c.f.Fork {
+	if c.f.Fork && !c.late {
 		c.fork()
 	}
 }
