@@ -15,6 +15,9 @@ import (
 // returns the child's name until it executes something else.
 func (s *Spawn) clone(image int, files []uintptr) (name string, pid, pidfd int, err error) {
 	v := sys.Vfork{Flags: s.CloneFlags, Cgroup: s.Cgroup, Files: files, Image: image, Name: imageName}
+	if p := s.patience(); s.Cgroup >= 0 && (p.bound > 0 || p.interrupted != nil) {
+		v.Await = p.awaitEntry
+	}
 	name, pid, pidfd, err = v.Start()
 	if errors.Is(err, sys.ErrNoClone3) {
 		return s.forkExec(image, files)

@@ -34,6 +34,9 @@ type Vfork struct {
 	// Image is what it executes; it may have any number.
 	Image int
 	Name  string
+	// Await, if not nil, is called where the child stands still before its execve. It waits
+	// until done can be read, or fails: the child is killed then, and Start fails with that.
+	Await func(done int) error
 }
 
 // Start returns the child's name in /proc until it executes something else, its pid
@@ -65,8 +68,17 @@ func (v *Vfork) Start() (comm string, pid, pidfd int, err error) {
 
 	// Nobody may have a descriptor then that is not close-on-exec yet.
 	syscall.ForkLock.Lock()
-	pid = vfork(b)
+	if v.Await == nil {
+		pid = vfork(b)
+	} else {
+		guard := newVforkGuard(b, v.Await)
+		pid = vforkGuarded(b)
+		err = guard.end()
+	}
 	syscall.ForkLock.Unlock()
+	if err != nil {
+		return "", 0, -1, err
+	}
 	if pid < 0 {
 		if errno := unix.Errno(-pid); errno != unix.ENOSYS {
 			return "", 0, -1, os.NewSyscallError("clone3", errno)

@@ -9,6 +9,7 @@ type Vfork struct {
 	Files  []uintptr
 	Image  int
 	Name   string
+	Await  func(done int) error
 }
 
 // Start is refused, as where there is no clone3.
