@@ -15,8 +15,9 @@ import (
 // namespace: what is not dumpable takes that capability in the user namespace where
 // its program was executed, which for our init is the runtime's (mm->user_ns,
 // __ptrace_may_access). So by the time that it is seen there it holds nothing that
-// the process of the config will not have. What makes that hard is a seccomp filter
-// without no_new_privs, which takes CAP_SYS_ADMIN to load.
+// the process of the config will not have, and is under its filter where that lets
+// through what is still to be done. What makes that hard is a filter without
+// no_new_privs, which takes CAP_SYS_ADMIN to load.
 
 // needsAdmin reports whether the filter takes a capability that the process is not to
 // have.
@@ -54,7 +55,10 @@ func lets(p *plan.Process, calls []sysCall) bool {
 func (c *compiler) callsOfAsks(p *plan.Process) []sysCall {
 	report := uint64(c.f.Report)
 	calls := []sysCall{
-		{"capset", nil}, {"sendto", []uint64{report, 0, 16, unix.MSG_NOSIGNAL}}, {"read", []uint64{report, 0, 1}}, {"exit_group", nil},
+		{"sendto", []uint64{report, 0, 16, unix.MSG_NOSIGNAL}}, {"read", []uint64{report, 0, 1}}, {"exit_group", nil},
+	}
+	if needsAdmin(p) {
+		calls = append(calls, sysCall{"capset", nil})
 	}
 	if p.Seccomp.Filter.Notify {
 		calls = append(calls, sysCall{"sendmsg", []uint64{report, 0, unix.MSG_NOSIGNAL}})
@@ -76,10 +80,10 @@ func (c *compiler) callsToAppear(p *plan.Process) []sysCall {
 
 // appear has a process that is added come into the pid namespace, as what it will be.
 func (c *compiler) appear(container *plan.Plan, p *plan.Process) error {
-	if c.f.Fork && needsAdmin(p) {
+	if c.f.Fork && p.Seccomp != nil {
 		if lets(p, c.callsToAppear(p)) {
 			c.loadEarly(p)
-		} else if reachable(container) {
+		} else if needsAdmin(p) && reachable(container) {
 			return errors.New("config.json: /linux/seccomp: a process with CAP_SYS_PTRACE could take over one that is added, which needs CAP_SYS_ADMIN until the filter is loaded " +
 				"(let the filter allow capset, clone, setsid, sendto, read, ioctl, prlimit64 and exit_group, or set process.noNewPrivileges, or take CAP_SYS_PTRACE from the container)")
 		}
@@ -111,7 +115,7 @@ func (c *compiler) comeForth(p *plan.Process) {
 // processes to it, and startContainer hooks of the image run in it.
 func (c *compiler) atRest() error {
 	p := &c.p.Process
-	if !needsAdmin(p) {
+	if p.Seccomp == nil {
 		return nil
 	}
 	if c.loaded || lets(p, c.callsAtRest(p)) {
@@ -121,7 +125,7 @@ func (c *compiler) atRest() error {
 		c.sendListener()
 		return nil
 	}
-	if len(c.p.Hooks.StartContainer) > 0 && reachable(c.p) {
+	if needsAdmin(p) && len(c.p.Hooks.StartContainer) > 0 && reachable(c.p) {
 		return errors.New("config.json: /hooks/startContainer: a hook with CAP_SYS_PTRACE could take over the container's first process, which needs CAP_SYS_ADMIN until the filter is loaded " +
 			"(let linux.seccomp allow capset, accept4, dup3, madvise, prctl, close, sendto, read and exit_group, or set process.noNewPrivileges, or take CAP_SYS_PTRACE from the container)")
 	}
@@ -152,6 +156,9 @@ func WaitsWithMore(p *plan.Plan) bool {
 // loadEarly loads the filter, and lets go of what that took.
 func (c *compiler) loadEarly(p *plan.Process) {
 	c.loadFilter(p)
+	if !needsAdmin(p) {
+		return
+	}
 	c.Because(p.At+"/capabilities", "let go of what loading the seccomp filter took")
 	c.capset(p.Effective, p.Permitted, p.Inheritable)
 }

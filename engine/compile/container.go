@@ -121,7 +121,7 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 	c.closeOwn()
 	c.sendStamps()
 	if c.late {
-		if p := &p.Process; needsAdmin(p) && lets(p, append(c.callsToAppear(p), c.callsAtRest(p)...)) {
+		if p := &p.Process; p.Seccomp != nil && lets(p, append(c.callsToAppear(p), c.callsAtRest(p)...)) {
 			c.loadEarly(p)
 		}
 		c.comeForth(&p.Process)

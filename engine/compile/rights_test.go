@@ -24,7 +24,7 @@ type rights struct {
 	permitted, bounding, inheritable, ambient caps.Set
 	uid, gid                                  uint32
 	groups                                    []uint32
-	noNewPrivs, landlocked                    bool
+	noNewPrivs, landlocked, filtered          bool
 	tasks                                     int    // cgroups of version 1 that were joined
 	joined                                    uint64 // CLONE_NEW… of the namespaces entered
 	visible                                   bool   // to the container
@@ -105,6 +105,7 @@ func (a *audit) answer(c refinterp.Call, mem *refinterp.Memory) (int64, bool) {
 		if !a.noNewPrivs && a.permitted&(1<<caps.SysAdmin) == 0 {
 			return -int64(unix.EACCES), true
 		}
+		a.filtered = true
 		return 39, true // of a listener, where it has one
 	case unix.SYS_OPENAT:
 		if name, _ := mem.CString(c.Args[1]); strings.HasSuffix(name, "/tasks") {
@@ -140,6 +141,7 @@ func (a *audit) look(c refinterp.Call) {
 	say(!slices.Equal(a.groups, p.Groups), "groups %v, will be %v", a.groups, p.Groups)
 	say(p.NoNewPrivileges && !a.noNewPrivs, "no no_new_privs yet")
 	say(p.Landlock != nil && !a.landlocked, "not under Landlock yet")
+	say(p.Seccomp != nil && !a.filtered && !standsInTheWay(a.plan), "no seccomp filter yet")
 	say(!a.late && a.tasks != 2, "%d of 2 cgroups joined", a.tasks)
 	for _, fd := range a.FDs {
 		say(fd > 2 && !slices.Contains(a.allowed, fd), "descriptor %d is open", fd)
