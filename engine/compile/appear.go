@@ -15,8 +15,9 @@ import (
 // namespace: what is not dumpable takes that capability in the user namespace where
 // its program was executed, which for our init is the runtime's (mm->user_ns,
 // __ptrace_may_access). So by the time that it is seen there it holds nothing that
-// the process of the config will not have. What makes that hard is a seccomp filter
-// without no_new_privs, which takes CAP_SYS_ADMIN to load.
+// the process of the config will not have, and is under its filter where that lets
+// through what is still to be done. What makes that hard is a filter without
+// no_new_privs, which takes CAP_SYS_ADMIN to load.
 
 // loadsAsAdmin reports whether the filter takes an effective CAP_SYS_ADMIN to load.
 func loadsAsAdmin(p *plan.Process) bool {
@@ -59,7 +60,10 @@ func lets(p *plan.Process, calls []sysCall) bool {
 func (c *compiler) callsOfAsks(p *plan.Process) []sysCall {
 	report := uint64(c.f.Report)
 	calls := []sysCall{
-		{"capset", nil}, {"sendto", []uint64{report, 0, 16, unix.MSG_NOSIGNAL}}, {"read", []uint64{report, 0, 1}}, {"exit_group", nil},
+		{"sendto", []uint64{report, 0, 16, unix.MSG_NOSIGNAL}}, {"read", []uint64{report, 0, 1}}, {"exit_group", nil},
+	}
+	if needsAdmin(p) {
+		calls = append(calls, sysCall{"capset", nil})
 	}
 	if p.Seccomp.Filter.Notify {
 		calls = append(calls, sysCall{"sendmsg", []uint64{report, 0, unix.MSG_NOSIGNAL}})
@@ -67,28 +71,39 @@ func (c *compiler) callsOfAsks(p *plan.Process) []sysCall {
 	return calls
 }
 
-// appear forks into the pid namespace, where the container sees the child, which has
-// become all that it will be; what only a child can do follows.
+// callsToAppear are those by which a process that is set up comes into the pid namespace.
+func (c *compiler) callsToAppear(p *plan.Process) []sysCall {
+	calls := append(c.callsOfAsks(p), sysCall{"clone", []uint64{forkFlags}}, sysCall{"setsid", nil})
+	if p.Terminal {
+		calls = append(calls, sysCall{"ioctl", []uint64{0, unix.TIOCSCTTY}})
+	}
+	if lateDirectory(p) {
+		calls = append(calls, sysCall{"openat2", nil}, sysCall{"fchdir", nil})
+	}
+	if len(lateLimits(p)) > 0 {
+		calls = append(calls, sysCall{"prlimit64", []uint64{0, unix.RLIMIT_NPROC}})
+	}
+	return calls
+}
+
+// appear has a process that is added come into the pid namespace, as what it will be.
 func (c *compiler) appear(container *plan.Plan, p *plan.Process) error {
-	if c.f.Fork {
-		if needsAdmin(p) {
-			calls := append(c.callsOfAsks(p), sysCall{"clone", []uint64{forkFlags}}, sysCall{"setsid", nil})
-			if p.Terminal {
-				calls = append(calls, sysCall{"ioctl", []uint64{0, unix.TIOCSCTTY}})
-			}
-			if lateDirectory(p) {
-				calls = append(calls, sysCall{"openat2", nil}, sysCall{"fchdir", nil})
-			}
-			if len(lateLimits(p)) > 0 {
-				calls = append(calls, sysCall{"prlimit64", []uint64{0, unix.RLIMIT_NPROC}})
-			}
-			if lets(p, calls) {
-				c.loadEarly(p)
-			} else if reachable(container) {
-				return errors.New("config.json: /linux/seccomp: a process with CAP_SYS_PTRACE could take over an added process, which needs CAP_SYS_ADMIN until the filter is loaded " +
-					"(let the filter allow capset, clone, setsid, sendto, read, ioctl, prlimit64 and exit_group, or set process.noNewPrivileges, or take CAP_SYS_PTRACE from the container)")
-			}
+	if c.f.Fork && p.Seccomp != nil {
+		if lets(p, c.callsToAppear(p)) {
+			c.loadEarly(p)
+		} else if needsAdmin(p) && reachable(container) {
+			return errors.New("config.json: /linux/seccomp: a process with CAP_SYS_PTRACE could take over an added process, which needs CAP_SYS_ADMIN until the filter is loaded " +
+				"(let the filter allow capset, clone, setsid, sendto, read, ioctl, prlimit64 and exit_group, or set process.noNewPrivileges, or take CAP_SYS_PTRACE from the container)")
 		}
+	}
+	c.comeForth(p)
+	return nil
+}
+
+// comeForth forks into the pid namespace, where the container sees the child. What only a
+// child can do follows.
+func (c *compiler) comeForth(p *plan.Process) {
+	if c.f.Fork {
 		c.fork()
 		for _, i := range lateLimits(p) {
 			c.limit(p, i)
@@ -109,22 +124,23 @@ func (c *compiler) appear(container *plan.Plan, p *plan.Process) error {
 		c.Because(p.At+"/terminal", "make it the controlling terminal")
 		c.controlTerminal()
 	}
-	return nil
 }
 
 // atRest comes before a created container waits for its start. Meanwhile exec may add
 // processes to it, and startContainer hooks of the image run in it.
 func (c *compiler) atRest() error {
 	p := &c.p.Process
-	if !needsAdmin(p) {
+	if p.Seccomp == nil {
 		return nil
 	}
-	if lets(p, c.callsAtRest(p)) {
-		c.loadEarly(p)
+	if c.loaded || lets(p, c.callsAtRest(p)) {
+		if !c.loaded {
+			c.loadEarly(p)
+		}
 		c.sendListener()
 		return nil
 	}
-	if len(c.p.Hooks.StartContainer) > 0 && reachable(c.p) {
+	if needsAdmin(p) && len(c.p.Hooks.StartContainer) > 0 && reachable(c.p) {
 		return errors.New("config.json: /hooks/startContainer: a hook with CAP_SYS_PTRACE could take over the container's first process, which needs CAP_SYS_ADMIN until the filter is loaded " +
 			"(let linux.seccomp allow capset, accept4, dup3, madvise, prctl, close, sendto, read and exit_group, or set process.noNewPrivileges, or take CAP_SYS_PTRACE from the container)")
 	}
@@ -155,6 +171,9 @@ func WaitsWithMore(p *plan.Plan) bool {
 // loadEarly loads the filter, and lets go of what that took.
 func (c *compiler) loadEarly(p *plan.Process) {
 	c.loadFilter(p)
+	if !needsAdmin(p) {
+		return
+	}
 	c.Because(p.At+"/capabilities", "let go of what loading the seccomp filter took")
 	c.capset(p.Effective, p.Permitted, p.Inheritable)
 }

@@ -63,9 +63,16 @@ func newCompiler(p *plan.Plan, f *Facts) *compiler {
 // Container compiles the first process of a container.
 func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 	c := newCompiler(p, f)
+	c.late = f.Outside
 	c.begin(p.Process.PreserveFDs)
 	c.joinCgroups()
 	c.resetAffinity(&p.Process)
+	if c.late {
+		// In a procfs of the container's we have no directory, being outside.
+		c.labels(&p.Process, c.procBeforePivot)
+		c.keyringLabel(c.procBeforePivot)
+		c.hasPid = false
+	}
 	c.namespaces()
 	if p.Namespace(specs.MountNamespace) != nil {
 		if p.Root.Discard {
@@ -88,7 +95,9 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 		c.links()
 		c.workingDirectory()
 	}
-	c.keyringLabel(c.procBeforePivot)
+	if !c.late {
+		c.keyringLabel(c.procBeforePivot)
+	}
 	c.sessionKeyring()
 	c.network()
 	c.names()
@@ -102,7 +111,9 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 	c.readonlyPaths()
 	c.pivot()
 	rules := c.landlockRules(&p.Process)
-	c.labels(&p.Process, c.privateProc)
+	if !c.late {
+		c.labels(&p.Process, c.privateProc)
+	}
 	c.process(&p.Process)
 	var path program.Cell
 	if len(p.Process.Args) > 0 {
@@ -112,6 +123,12 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 	c.endBySignals()
 	c.closeOwn()
 	c.sendStamps()
+	if c.late {
+		if p := &p.Process; p.Seccomp != nil && lets(p, append(c.callsToAppear(p), c.callsAtRest(p)...)) {
+			c.loadEarly(p)
+		}
+		c.comeForth(&p.Process)
+	}
 	if err := c.atRest(); err != nil {
 		return nil, err
 	}

@@ -18,15 +18,18 @@ type Facts struct {
 	// Fork makes the Program go on in a child: a pid or time namespace takes hold
 	// of children only.
 	Fork bool
+	// Outside keeps the Program out of the pid namespace that it joins until its process
+	// is all that it will be: see Exec. It takes kernel.ProcfsOfPids.
+	Outside bool
 	// MapIDs waits for the runtime to map the ids of the user namespace that the
 	// Program itself makes.
 	MapIDs bool
 	// AwaitCgroup waits for the runtime to put the process into its cgroup, before
 	// anything is done that depends on it.
 	AwaitCgroup bool
-	// Tasks are v1 tasks files to which the Program writes itself. For a
-	// single-threaded process that spares the RCU grace period that a write to
-	// cgroup.procs waits for (8 to 20 ms).
+	// Tasks are files to which the Program writes itself: tasks on version 1, which for a
+	// single-threaded process spares the RCU grace period that a write to cgroup.procs waits
+	// for (8 to 20 ms), and cgroup.procs where it was not cloned into a group of version 2.
 	Tasks []string
 	// Sources describes the source of each mount of the Plan, by index.
 	Sources []Source

@@ -58,6 +58,9 @@ func (c *compiler) newFileSystem(m *plan.Mount, attributes uint64) program.Cell 
 		c.fsString(labelling, "context", c.p.Label)
 		c.Because(note.Pointer, note.Text)
 	}
+	if m.Type == "proc" {
+		c.choosePids(fs)
+	}
 	c.params(fs, m.Params)
 	if m.ReadOnly() && onDevice(m.Type) {
 		// A read-only device can't be opened for writing at all, so the super block
@@ -68,6 +71,20 @@ func (c *compiler) newFileSystem(m *plan.Mount, attributes uint64) program.Cell 
 	c.Call(unix.SYS_FSMOUNT, fs.fd.Value(), program.Int(unix.FSMOUNT_CLOEXEC), program.Imm(attributes)).Into(tree)
 	c.close(fs.fd)
 	return tree
+}
+
+// choosePids makes a procfs that of the pid namespace which our child will be in. The
+// kernel takes the one that its maker is in, and we stay outside.
+func (c *compiler) choosePids(fs context) {
+	if !c.late {
+		return
+	}
+	for _, j := range c.f.Joins {
+		if j.Flag == unix.CLONE_NEWPID {
+			c.Call(unix.SYS_FSCONFIG, fs.fd.Value(), program.Int(unix.FSCONFIG_SET_FD), c.CString("pidns").Arg(), program.Int(0), program.Int(int64(j.FD))).
+				Into(fs.errno).KeepErrno().ExpectAny(fs.refused)
+		}
+	}
 }
 
 // params hands a file system its own options.

@@ -7,7 +7,7 @@ import (
 )
 
 // joinCgroups waits for the cgroup that another process creates, and writes the
-// process into its v1 cgroups. It comes before any namespace: afterwards the paths
+// process into its cgroups by hand. It comes before any namespace: afterwards the paths
 // mean something else and the rights are gone.
 func (c *compiler) joinCgroups() {
 	if c.f.AwaitCgroup {
@@ -79,7 +79,7 @@ func (c *compiler) namespaces() {
 	if c.p.Init {
 		c.minder()
 	}
-	if c.f.Fork {
+	if c.f.Fork && !c.late {
 		c.fork()
 	}
 }

@@ -24,7 +24,7 @@ type rights struct {
 	permitted, bounding, inheritable, ambient caps.Set
 	uid, gid                                  uint32
 	groups                                    []uint32
-	noNewPrivs, landlocked                    bool
+	noNewPrivs, landlocked, filtered          bool
 	tasks                                     int    // cgroups of version 1 that were joined
 	joined                                    uint64 // CLONE_NEW… of the namespaces entered
 	visible                                   bool   // to the container
@@ -37,15 +37,16 @@ type audit struct {
 	plan    *plan.Plan // what the process will be
 	allowed []int      // descriptors that may be open where it is seen
 	late    bool       // seen from its answer to AskReady on, and not from its fork
+	admin   bool       // CAP_SYS_ADMIN may be held for the loading of the filter
 	asked   bool
 	calls   int // made where it was seen
 	found   []string
 }
 
-func audited(t *testing.T, code *program.Program, p *plan.Plan, late bool, allowed ...int) *audit {
+func audited(t *testing.T, code *program.Program, p *plan.Plan, late, admin bool, allowed ...int) *audit {
 	t.Helper()
 	all := caps.Set(1<<41 - 1)
-	a := &audit{rights: rights{permitted: all, bounding: all, groups: []uint32{0, 4}}, plan: p, late: late, allowed: allowed}
+	a := &audit{rights: rights{permitted: all, bounding: all, groups: []uint32{0, 4}}, plan: p, late: late, admin: admin, allowed: allowed}
 	for fd := range 40 {
 		a.FDs = append(a.FDs, fd)
 	}
@@ -104,6 +105,7 @@ func (a *audit) answer(c refinterp.Call, mem *refinterp.Memory) (int64, bool) {
 		if !a.noNewPrivs && a.permitted&(1<<caps.SysAdmin) == 0 {
 			return -int64(unix.EACCES), true
 		}
+		a.filtered = true
 		return 39, true // of a listener, where it has one
 	case unix.SYS_OPENAT:
 		if name, _ := mem.CString(c.Args[1]); strings.HasSuffix(name, "/tasks") {
@@ -123,8 +125,7 @@ func (a *audit) look(c refinterp.Call) {
 	a.calls++
 	p := &a.plan.Process
 	want := p.Permitted
-	// Where nobody could reach for it, CAP_SYS_ADMIN may be held for the loading of the filter.
-	if p.Seccomp != nil && !p.NoNewPrivileges && (a.plan.Namespace(specs.UserNamespace) != nil || p.Bounding&(1<<19) == 0) {
+	if p.Seccomp != nil && !p.NoNewPrivileges && a.admin {
 		want |= 1 << caps.SysAdmin
 	}
 	say := func(bad bool, format string, args ...any) {
@@ -140,6 +141,7 @@ func (a *audit) look(c refinterp.Call) {
 	say(!slices.Equal(a.groups, p.Groups), "groups %v, will be %v", a.groups, p.Groups)
 	say(p.NoNewPrivileges && !a.noNewPrivs, "no no_new_privs yet")
 	say(p.Landlock != nil && !a.landlocked, "not under Landlock yet")
+	say(p.Seccomp != nil && !a.filtered && !standsInTheWay(a.plan), "no seccomp filter yet")
 	say(!a.late && a.tasks != 2, "%d of 2 cgroups joined", a.tasks)
 	for _, fd := range a.FDs {
 		say(fd > 2 && !slices.Contains(a.allowed, fd), "descriptor %d is open", fd)
@@ -155,9 +157,35 @@ func added() *compile.Facts {
 	return f
 }
 
+// inAPod are the facts of a container that joins a pid namespace.
+func inAPod(p *plan.Plan) *compile.Facts {
+	f := factsOf(p)
+	f.Fork, f.Outside, f.Tasks = true, true, []string{"/cpu/tasks", "/pids/tasks"}
+	f.NewNamespaces &^= unix.CLONE_NEWPID
+	f.Joins = []compile.Join{{FD: 5, Flag: unix.CLONE_NEWPID, Text: "enter"}}
+	return f
+}
+
+// standsInTheWay reports whether the filter refuses what a process that has loaded it would still have to do.
+func standsInTheWay(p *plan.Plan) bool {
+	if p.Process.Seccomp == nil {
+		return false
+	}
+	for _, name := range filtered {
+		if action, _, ok := p.Process.Seccomp.Filter.Decide(name); !ok || action != specs.ActAllow {
+			return true
+		}
+	}
+	return false
+}
+
+// filtered are calls that filters of the test refuse.
+var filtered = []string{"clone", "setsid", "capset", "accept4", "sendto"}
+
 // TestNeverMoreThanItWillBe holds the rule that no process which a container can see has, at any instant, what the process
 // of the config will not have: for the configs of the golden files, and for some thousand that are made of them by chance,
-// for exec (as which startContainer hooks are run) and for a container that waits for its start.
+// for exec (as which startContainer hooks are run), for a container that waits for its start, and for one that is made in
+// the pid namespace of others.
 func TestNeverMoreThanItWillBe(t *testing.T) {
 	configs, _ := filepath.Glob("testdata/*.json")
 	random := rand.New(rand.NewPCG(15, 9))
@@ -172,13 +200,20 @@ func TestNeverMoreThanItWillBe(t *testing.T) {
 			if round > 0 {
 				shake(t, p, random)
 			}
-			for _, late := range []bool{false, true} {
+			for _, kind := range []string{"exec", "container", "pod"} {
 				var code *program.Program
 				allowed := []int{3, 39} // the socket, and the filter's listener
-				if late {
+				late := kind == "container"
+				// Where nobody could reach for it.
+				admin := p.Namespace(specs.UserNamespace) != nil || p.Process.Bounding&(1<<19) == 0
+				switch kind {
+				case "container":
 					code, err = compile.Container(p, factsOf(p))
 					allowed = append(allowed, 4) // the gate
-				} else {
+				case "pod":
+					code, err = compile.Container(p, inAPod(p))
+					allowed, admin = append(allowed, 4), standsInTheWay(p)
+				default:
 					process := p.Process
 					code, err = compile.Exec(p, &process, added())
 				}
@@ -193,9 +228,9 @@ func TestNeverMoreThanItWillBe(t *testing.T) {
 					refused++ // exec refuses to add a process meanwhile
 					continue
 				}
-				a := audited(t, code, p, late, allowed...)
+				a := audited(t, code, p, late, admin, allowed...)
 				if len(a.found) > 0 {
-					t.Fatalf("%s, round %d, as the first process: %v:\n%s", name, round, late, strings.Join(a.found, "\n"))
+					t.Fatalf("%s, round %d, %s:\n%s", name, round, kind, strings.Join(a.found, "\n"))
 				}
 				seen += a.calls
 			}
@@ -235,7 +270,7 @@ func shake(t *testing.T, p *plan.Plan, random *rand.Rand) {
 		return
 	}
 	profile := &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, ListenerPath: "/agent"}
-	names := []string{"swapon", "clone", "setsid", "capset", "accept4", "sendto"}
+	names := append([]string{"swapon"}, filtered...)
 	profile.Syscalls = []specs.LinuxSyscall{{Names: names[:1], Action: specs.ActErrno}}
 	if random.IntN(3) == 0 {
 		profile.Syscalls[0].Names = names[random.IntN(len(names)):]
@@ -261,7 +296,7 @@ func TestTheAuditFinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Join(audited(t, code, p, false, 3).found, "\n")
+	text := strings.Join(audited(t, code, p, false, false, 3).found, "\n")
 	for _, want := range []string{"capabilities 1ffffffffff, will be 0", "bounding set", "descriptor 4 is open"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not find %q", want)

@@ -245,10 +245,27 @@ func (e *execer) startBesideFirst(h *cgroup.Host) (*launch.Child, error) {
 		return nil, err
 	}
 	defer g.Close()
-	if err := (&group{g}).enter(&e.spawn); err != nil {
+	if err := e.enter(g); err != nil {
 		return nil, err
 	}
 	return e.start()
+}
+
+// enter lets the process start inside a group of the container's.
+func (e *execer) enter(g *cgroup.Group) error {
+	if e.o.IgnorePaused || mayFreezeItself(e.plan) {
+		(&group{g}).enterByHand(&e.spawn)
+		return nil
+	}
+	return (&group{g}).enter(&e.spawn)
+}
+
+// mayFreezeItself reports whether the container may write to its cgroup of version 2.
+func mayFreezeItself(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Mounts, func(m plan.Mount) bool {
+		return !m.ReadOnly() && (m.Cgroup || m.Bind && strings.HasPrefix("/sys/fs/cgroup/", strings.TrimSuffix(m.Source, "/")+"/") ||
+			m.Bind && strings.HasPrefix(m.Source, "/sys/fs/cgroup/"))
+	})
 }
 
 // enterGroup lets the process start inside the container's cgroup, or a
@@ -277,7 +294,7 @@ func (e *execer) enterGroup() (*cgroup.Group, error) {
 		}
 		g = inner
 	}
-	err = (&group{g}).enter(&e.spawn)
+	err = e.enter(g)
 	if err == nil {
 		err = e.enterSubgroups(g)
 	}
@@ -304,17 +321,19 @@ func (e *execer) enterSubgroups(g *cgroup.Group) error {
 			return fmt.Errorf("--cgroup %s:%s: %w", controller, sub, err)
 		}
 		e.subgroups = append(e.subgroups, inner)
-		fd, err := inner.CloneFD()
-		if err != nil {
-			return fmt.Errorf("--cgroup %s:%s: %w", controller, sub, err)
-		}
-		if fd >= 0 {
-			e.spawn.Cgroup = fd
-			continue
+		if e.spawn.Cgroup >= 0 {
+			fd, err := inner.CloneFD()
+			if err != nil {
+				return fmt.Errorf("--cgroup %s:%s: %w", controller, sub, err)
+			}
+			if fd >= 0 {
+				e.spawn.Cgroup = fd
+				continue
+			}
 		}
 		for i, file := range e.spawn.Facts.Tasks {
-			if file == own+"/tasks" {
-				e.spawn.Facts.Tasks[i] = inner.Directory(controller) + "/tasks"
+			if path.Dir(file) == own {
+				e.spawn.Facts.Tasks[i] = path.Join(inner.Directory(controller), path.Base(file))
 			}
 		}
 	}

@@ -145,6 +145,17 @@ func (g *group) enter(s *spawn) error {
 	return nil
 }
 
+// enterByHand is enter for a group that others may freeze while we clone: a child that stands still
+// before its execve stops the thread that waits for it, and that one hears no signals and keeps its
+// processor of Go's. By its own hand the child enters after its execve, which takes 8 to 20 ms longer.
+func (g *group) enterByHand(s *spawn) {
+	s.Cgroup = -1
+	s.Facts.Tasks = tasksFiles(g.Group)
+	if dir := g.Directory("unified"); dir != "" {
+		s.Facts.Tasks = append(s.Facts.Tasks, dir+"/cgroup.procs")
+	}
+}
+
 // dirs are the container's directories, as a mount of type cgroup shows them: its caller's
 // where it has none, of an ordinary user's on a hybrid host.
 func (g *group) dirs() []compile.CgroupDir {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/berth-runtime/berth/engine/compile"
+	"github.com/berth-runtime/berth/engine/host"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/caps"
 	"github.com/berth-runtime/berth/internal/proc/mountinfo"
@@ -171,6 +172,9 @@ func (m *maker) namespaces(r reach) error {
 		}
 		return rank(a) - rank(b)
 	})
+	// Those who are in it have to see nothing of the set-up. A createContainer hook is a
+	// process of the caller's there in any case, and is told which one the container's is.
+	f.Outside = f.Fork && !m.plan.Init && len(m.plan.Hooks.CreateContainer) == 0 && host.ChoosesPids()
 	if made&unix.CLONE_NEWTIME != 0 {
 		f.Fork = true
 	}

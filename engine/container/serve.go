@@ -40,6 +40,8 @@ func (m *maker) serve(ask program.Request, fd int) error {
 		return m.sameDevice(int(ask.Value), fd)
 	case program.AskLimits:
 		return setLimit(m.child.Pid, &m.plan.Process, int(ask.Value))
+	case program.AskScheduling:
+		return setScheduler(m.child.Pid, &m.plan.Process)
 	case program.AskListener:
 		return m.deliverListener(m.plan.Process.Seccomp, m.child.Pid, fd)
 	case program.AskPlain:

@@ -62,6 +62,22 @@ func hasMountSetattr() bool {
 	return errno == unix.EINVAL
 }
 
+// ChoosesPids reports whether the kernel has kernel.ProcfsOfPids, and we may use it. It is
+// asked for a file system that is not made.
+func ChoosesPids() bool {
+	own, err := unix.Open("/proc/self/ns/pid", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(own)
+	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fs)
+	return unix.FsconfigSetFd(fs, "pidns", own) == nil
+}
+
 // InUserNS reports whether our user namespace maps less than everything
 // (user_namespaces(7): the initial one maps all of 2^32-1 ids to themselves).
 func InUserNS() bool {

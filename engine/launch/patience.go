@@ -37,18 +37,28 @@ func (e *Impatient) Error() string {
 	return why + " (another process of the container may have stopped, traced or frozen it, or holds up the file of its program)"
 }
 
+func (s *Spawn) patience() patience {
+	return patience{bound: s.Patience, signals: s.Signals, interrupted: s.Interrupted}
+}
+
 // await waits until a child can be heard, or has ended where that is to be told apart:
 // it reports false then.
 func (c *Child) await() (bool, error) {
-	fds := []unix.PollFd{{Fd: int32(c.report), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(c.report), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}, {Fd: -1}}
 	if c.forks {
 		fds[1].Fd = int32(c.PidFD)
 	}
-	if c.interrupted != nil {
-		fds[2].Fd = int32(c.signals)
+	return c.patience.poll(fds)
+}
+
+// poll waits for the first of fds, and reports true, or for the second. The third is for
+// signals.
+func (p *patience) poll(fds []unix.PollFd) (bool, error) {
+	if p.interrupted != nil {
+		fds[2] = unix.PollFd{Fd: int32(p.signals), Events: unix.POLLIN}
 	}
 	told, began := false, time.Now()
-	for bound := c.bound; ; {
+	for bound := p.bound; ; {
 		left := -1
 		if bound > 0 {
 			left = max(0, int(time.Until(began.Add(bound)).Milliseconds()))
@@ -64,7 +74,7 @@ func (c *Child) await() (bool, error) {
 			return true, nil
 		case fds[1].Revents != 0:
 			return false, nil
-		case c.interrupted():
+		case p.interrupted():
 			told, began, bound = true, time.Now(), patienceOnceTold
 			fds[2].Fd = -1
 		}

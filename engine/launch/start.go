@@ -115,7 +115,7 @@ func (s *Spawn) Start() (*Child, error) {
 	}
 	child.explain = func(f program.Failure) error { return Explain(p, f, child.Pid, child.reason) }
 	child.talk = p.Talk()
-	child.patience = patience{bound: s.Patience, signals: s.Signals, interrupted: s.Interrupted}
+	child.patience = s.patience()
 	child.stamps = newStamps(s.Trace, p)
 	return child, nil
 }

@@ -152,3 +152,42 @@ func TestStoppedExecEndsWhenTold(t *testing.T) {
 	}
 	harness.Report(t, "attacks", 1)
 }
+
+// The cgroup is frozen by the time that exec clones into it: the process stands still before its first instruction, and so does the thread
+// that waits for it, which with GOMAXPROCS=1, as the shim has it, is all that there is. Who waits is told by a signal all the same.
+func TestExecIntoAFrozenCgroupEndsWhenTold(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/bin/sleep", "1000")
+	c.RunDetached()
+	var group string
+	for _, h := range harness.Hierarchies(t) {
+		if dir := filepath.Join(h.Dir, c.Spec.Linux.CgroupsPath); h.Unified {
+			if _, err := os.Stat(dir + "/cgroup.freeze"); err == nil {
+				group = dir
+			}
+		}
+	}
+	if group == "" {
+		harness.Skip(t, "the container has no cgroup that version 2 freezes")
+	}
+	// As the container itself may, where it may write to its cgroup.
+	check(t, os.WriteFile(group+"/cgroup.freeze", []byte("1"), 0))
+	cmd := c.Command("exec", []string{"--ignore-paused"}, "/bin/true")
+	cmd.Env = append(cmd.Env, "GOMAXPROCS=1")
+	r := inTime(t, "exec into a frozen cgroup", func() harness.Result {
+		running := cmd.Start()
+		for end := time.Now().Add(harness.Deadline); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if pids, _ := os.ReadFile(group + "/cgroup.procs"); strings.Count(string(pids), "\n") > 1 {
+				break
+			}
+		}
+		running.Signal(unix.SIGTERM)
+		return running.Wait()
+	})
+	r.FailsWith(t, 255, "told to end", "frozen")
+	check(t, os.WriteFile(group+"/cgroup.freeze", []byte("0"), 0))
+	c.Exec(nil, "/bin/true").OK(t)
+	c.Delete("--force")
+	c.WaitExit()
+	harness.Report(t, "attacks", 1)
+}

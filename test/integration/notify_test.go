@@ -3,6 +3,8 @@ package integration
 import (
 	"fmt"
 	"net"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +14,7 @@ import (
 // What the process says of itself to the socket that it is given comes to the one that the engine was given, whichever way it is
 // started.
 func TestNotifyIsPassedOn(t *testing.T) {
-	for _, way := range []string{"run", "create and start"} {
+	for _, way := range []string{"run", "create and start", "run in a user namespace", "create and start in a user namespace"} {
 		t.Run(way, func(t *testing.T) {
 			b := harness.New(t)
 			path := b.Path("notify")
@@ -23,7 +25,14 @@ func TestNotifyIsPassedOn(t *testing.T) {
 			defer socket.Close()
 			c := b.Container("/inside", "notify", "STATUS=almost", "READY=1")
 			c.Env = append(c.Env, "NOTIFY_SOCKET="+path)
-			if way == "run" {
+			if strings.Contains(way, "user namespace") {
+				c.Spec = inUserNamespace(b, c.Spec.Process.Args...).Spec
+				// Its root makes the directory that the socket is mounted in.
+				if err := os.Chown(c.Rootfs(), 100000, 100000); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if strings.HasPrefix(way, "run") {
 				c.RunDetached()
 			} else {
 				c.Create()
