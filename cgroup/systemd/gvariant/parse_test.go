@@ -175,7 +175,7 @@ func TestParseErrors(t *testing.T) {
 		{"   ", 4, "missing"},
 		{"hello", 1, "quotes"},
 		{"5 6", 3, "more text"},
-		{"'x", 1, "no end"},
+		{"'x", 1, "not terminated"},
 		{`'x\`, 3, "backslash"},
 		{`'\u12'`, 2, "4 hexadecimal"},
 		{`'\ud800'`, 2, "not a character"},
