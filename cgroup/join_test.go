@@ -35,7 +35,7 @@ func TestRefusedJoinIsTakenBack(t *testing.T) {
 	if err := os.WriteFile(g.Directory("cpuset")+"/cpuset.cpus", []byte("\n"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Join(pid); !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "taken back") {
+	if err := g.Join(pid); !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "undone") {
 		t.Errorf("join: %v", err)
 	}
 	after, err := host.memberships(pid)
@@ -66,7 +66,7 @@ func TestRefusedJoinOfSeveralIsTakenBack(t *testing.T) {
 	if err := os.WriteFile(second.Directory("cpuset")+file, []byte(value), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := Join(pid, first, second); !errors.Is(err, want) || strings.Contains(err.Error(), "taken back") {
+	if err := Join(pid, first, second); !errors.Is(err, want) || strings.Contains(err.Error(), "undone") {
 		t.Errorf("join: %v", err)
 	}
 	if after, err := host.memberships(pid); err != nil || !reflect.DeepEqual(before, after) {

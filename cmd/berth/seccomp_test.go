@@ -16,7 +16,7 @@ func TestReadProfile(t *testing.T) {
 		{name: "a config", text: `{"ociVersion": "1.0.2", "root": {"path": "x"}, "linux": {"namespaces": [], "seccomp": ` + profile + `}}`},
 		{name: "a config without version", text: `{"linux": {"seccomp": ` + profile + `}}`},
 		{name: "a config without a profile", text: `{"ociVersion": "1.0.2", "linux": {}}`, err: "has no /linux/seccomp"},
-		{name: "Docker's", text: `{"defaultAction": "SCMP_ACT_ERRNO", "archMap": [], "syscalls": []}`, err: `"archMap" belongs to the profiles of Docker`},
+		{name: "Docker's", text: `{"defaultAction": "SCMP_ACT_ERRNO", "archMap": [], "syscalls": []}`, err: `"archMap" belongs to the profile format of Docker`},
 		{name: "Podman's", text: `{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [{"names": ["a"], "action": "SCMP_ACT_ALLOW", "includes": {"caps": ["X"]}}]}`, err: `"includes" belongs to`},
 		{name: "broken", text: `{"defaultAction": `, err: "line 1"},
 		{name: "another type", text: `{"defaultAction": 1}`, err: "/defaultAction"},

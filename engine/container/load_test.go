@@ -10,7 +10,7 @@ import (
 // What a damaged folder is refused with says how to be rid of it.
 func TestLoadOfWhatIsDamaged(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
-		"missing":   {"", "half made"},
+		"missing":   {"", "half-created"},
 		"cut":       {`{"id": "a`, "line 1, column 8: a string without closing quote (berth delete --force"},
 		"of a kind": {`{"id": 7}`, "/id: expected a string, found the number 7 (berth delete --force"},
 	} {

@@ -276,7 +276,7 @@ var wrongValues = []struct{ patch, want string }{
 	{`{"linux":{"intelRdt":{"closID":"a/b"}}}`, `/linux/intelRdt/closID: expected a directory name, or "/" for the default class, found "a/b"`},
 	{`{"linux":{"intelRdt":{"closID":".."}}}`, `/linux/intelRdt/closID: expected a directory name, or "/" for the default class, found ".."`},
 	{`{"linux":{"intelRdt":{"closID":"."}}}`, `/linux/intelRdt/closID: expected a directory name, or "/" for the default class, found "."`},
-	{`{"linux":{"intelRdt":{"closID":"mon_groups"}}}`, `/linux/intelRdt/closID: "mon_groups" is a folder of resctrl itself`},
+	{`{"linux":{"intelRdt":{"closID":"mon_groups"}}}`, `/linux/intelRdt/closID: "mon_groups" is a directory of resctrl itself`},
 	{`{"linux":{"intelRdt":{"l3CacheSchema":"L3:0=f\u0000"}}}`, `/linux/intelRdt/l3CacheSchema: contains a NUL byte`},
 	{`{"linux":{"intelRdt":{"memBwSchema":"MB:0=1\n"}}}`, `/linux/intelRdt/memBwSchema: contains a newline`},
 	{`{"linux":{"intelRdt":{"memBwSchema":"0=1"}}}`, `/linux/intelRdt/memBwSchema: must start with MB:, found "0=1"`},

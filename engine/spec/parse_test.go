@@ -128,7 +128,7 @@ func TestParts(t *testing.T) {
 func TestLoad(t *testing.T) {
 	bundle := filepath.Join(t.TempDir(), "a b\nc")
 	_, err := spec.Load(bundle)
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there is no folder") || strings.Contains(err.Error(), "\n") {
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there is no bundle directory") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no bundle: %v", err)
 	}
 	if err := os.Mkdir(bundle, 0o755); err != nil {

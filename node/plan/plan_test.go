@@ -252,7 +252,7 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"kubelet among the system's daemons", "", func(f *Facts) {
 			f.Kubelet = &Daemon{PID: 9, Cgroup: "/system.slice/kubelet.service", Unit: "kubelet.service"}
-		}, "the kubelet (pid 9) is in kubelet.service, inside of the system container /system.slice"},
+		}, "the kubelet (pid 9) is in kubelet.service, inside the system container /system.slice"},
 		{"kubelet from a terminal", "", func(f *Facts) {
 			f.Kubelet = &Daemon{PID: 9, Cgroup: "/user.slice/user-1000.slice/session-1.scope", Unit: "session-1.scope"}
 		}, "the kubelet (pid 9) was started from a terminal: it is in session-1.scope"},
@@ -260,16 +260,16 @@ func TestWarnings(t *testing.T) {
 			f.Kubelet = &Daemon{PID: 9, Cgroup: "/kubernetes.slice/kubelet.service"}
 		}, "manages /kubepods by itself"},
 		{"a container among the daemons", "", func(f *Facts) { f.Strays = []string{"/system.slice/docker-1.scope"} }, "/system.slice/docker-1.scope is a container among the host's daemons"},
-		{"parameters are checked", "", func(f *Facts) { f.Parameters["kernel.panic"] = "0" }, "kernel.panic is 0 where 10 is right"},
+		{"parameters are checked", "", func(f *Facts) { f.Parameters["kernel.panic"] = "0" }, "kernel.panic is 0, but 10 is right"},
 		{"a root that is deep", "cgroup-root: /a/b/c", func(*Facts) {}, "node.yaml:1: cgroup-root: /a/b/c is 3 levels below the root"},
 		{"a runtime that no reservation has", "oom-score-mode: off", func(f *Facts) {
 			f.Daemons = []Daemon{{Key: "containerd", PID: 9, Name: "containerd", Cgroup: "/machine.slice/containerd.service"},
 				{Key: "dockerd", PID: 10, Name: "dockerd", Cgroup: "/system.slice/docker.service"}}
-		}, "containerd (pid 9) is in /machine.slice/containerd.service, so that no reservation has its use: set Slice="},
+		}, "containerd (pid 9) is in /machine.slice/containerd.service, so no reservation covers its usage: set Slice="},
 		{"scores are checked", "oom-scores: {kubelet: -999}", func(f *Facts) { f.Daemons = []Daemon{{Key: "kubelet", PID: 9, Name: "kubelet"}} },
 			"kubelet (pid 9) has OOM score 0 where node.yaml:1: oom-scores.kubelet wants -999"},
 		{"less than is used", "system-reserved: {memory: 1Gi}\nsystem-reserved-enforce: true", func(f *Facts) { f.Groups["/system.slice"] = Group{Active: true, Memory: 2 * gi} },
-			"uses 2.0Gi of memory now, and is to be limited to 1.0Gi"},
+			"uses 2.0Gi of memory now, and the limit is to be 1.0Gi"},
 	} {
 		f := facts(config.Systemd, "unified")
 		c.change(f)

@@ -64,11 +64,11 @@ func openOutput(ctx context.Context, path string) (*output, error) {
 	return &output{file: file, keep: keep}, nil
 }
 
-// awaitReader opens a FIFO for writing when a process has it open for reading.
-// Only an open that blocks can wait for that, so a thread does it; when ctx ends
-// first, the open is let go by a reader of our own. Both go by a descriptor of the
-// FIFO: a client that gives up removes its name, and the thread would wait for ever. What that open gives is kept:
-// a reader that saw it closed would take that for the end of the output.
+// awaitReader opens a FIFO for writing when a process has it open for reading. Only an open that
+// blocks can wait for that, so a thread does it; when ctx ends first, the open is let go by a
+// reader of our own. Both go by a descriptor of the FIFO: a client that gives up removes its name,
+// and the thread would wait for ever. What that open gives is kept: a reader that saw it closed
+// would take that for the end of the output.
 func awaitReader(ctx context.Context, path string) (*os.File, error) {
 	place, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

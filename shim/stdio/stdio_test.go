@@ -286,7 +286,8 @@ func TestDescriptorsAreClosed(t *testing.T) {
 	wait.Until(t, fmt.Sprintf("no more than %d descriptors", before), func() bool { return count() <= before })
 }
 
-// A client that gives up takes the FIFO away; the thread that waits in open(2) for it ends all the same.
+// A client that gives up takes the FIFO away; the thread that waits in open(2) for it ends all the
+// same.
 func TestFIFOIsRemovedMeanwhile(t *testing.T) {
 	out := fifo(t, "out")
 	ctx, cancel := context.WithCancel(context.Background())

@@ -175,7 +175,7 @@ func TestCgroupOfSomebodyElse(t *testing.T) {
 		{"create", "-g", "pids:" + path, "-a", "0:0"},
 	} {
 		r := tool(b, args...)
-		if r.Code != 1 || !strings.Contains(r.Stderr, "not made by the one who asks") {
+		if r.Code != 1 || !strings.Contains(r.Stderr, "not created by the caller") {
 			t.Errorf("%q: status %d: %s", args, r.Code, r.Stderr)
 		}
 	}

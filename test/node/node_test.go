@@ -151,7 +151,7 @@ func TestDriftByHand(t *testing.T) {
 	m.run("systemctl", "reload", "berth-node")
 	m.await("a wrong configuration is told", func() bool {
 		text, _ := m.try("journalctl", "-b", "-u", "berth-node", "-o", "cat", "--no-pager")
-		return strings.Contains(text, "the former one stays: /run/berth-node-test.yaml:1: there is no key x")
+		return strings.Contains(text, "the previous one stays in effect: /run/berth-node-test.yaml:1: there is no key x")
 	})
 	m.write("/run/berth-node-test.yaml", strings.Replace(everything, "512Mi", "600Mi", 1))
 	m.run("systemctl", "reload", "berth-node")

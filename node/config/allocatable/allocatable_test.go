@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 		{machine, "system-reserved: {memory: 8Ei}", "too large"},
 		{machine, "kube-reserved: {hugepages-2Mi: 2Mi}", "node.yaml:1: kube-reserved.hugepages-2Mi: this machine has no hugepages-2Mi (and no other"},
 		{huge, "kube-reserved: {hugepages-1Gi: 1Gi}", "this machine has no hugepages-1Gi (it has hugepages-2Mi)"},
-		{huge, "kube-reserved: {hugepages-2Mi: 3Mi}", "no multiple"},
+		{huge, "kube-reserved: {hugepages-2Mi: 3Mi}", "not a multiple"},
 		{huge, "system-reserved: {memory: 600Mi}", "huge pages 512Mi"},
 		{huge, "system-reserved: {hugepages-2Mi: 1Gi}", "more hugepages-2Mi"},
 	} {

@@ -156,7 +156,7 @@ func scalar(n *yaml.Node, here string) (rest string, err error) {
 		r, _ := utf8.DecodeRuneInString(n.Value[i:])
 		return "", &Error{n.Line, fmt.Sprintf("the control character %q", r)}
 	case n.Style != 0 && strings.HasPrefix(rest, "#"): // the library takes a comment
-		return "", &Error{n.Line, fmt.Sprintf("%.40q behind the end of the value", rest)}
+		return "", &Error{n.Line, fmt.Sprintf("%.40q follows the end of the value", rest)}
 	}
 	return rest, nil
 }
