@@ -42,8 +42,8 @@ func (c *compiler) openRoot() {
 	}
 }
 
-// openPlainRoot is for a container that shares our mount namespace: it is
-// changed into its root and no more.
+// openPlainRoot is for a container that shares our mount namespace: nothing is mounted,
+// and it is changed into its root in the end.
 func (c *compiler) openPlainRoot() {
 	c.root = c.Cell()
 	c.Because("/root/path", "open the root file system "+quote(c.p.Root.Path))

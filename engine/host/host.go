@@ -35,7 +35,8 @@ type Host struct {
 }
 
 // HasSELinux reports whether the kernel has SELinux, switched on: only then does it have
-// its file system. What is mounted does not tell, in a container for one.
+// its file system. What is mounted does not tell, in a container for one. If that can't be
+// read, the kernel decides when it gets the label.
 func HasSELinux() bool {
 	list, err := os.ReadFile("/proc/filesystems")
 	return err != nil || bytes.Contains(list, []byte("\tselinuxfs\n"))
