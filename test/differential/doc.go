@@ -4,12 +4,15 @@
 // build/scripts/fetch-crun get them), and compare all that a process inside can see (test/inside's "report"), and all that its
 // caller and the host can. A difference that no row of table.txt names is a failure, and in a whole run so is a row that
 // matches nothing any more. runc is the measure, because clients were written for it; where there is none, crun is.
+// Of several lines together crun is asked only what runc leaves unexplained.
 //
 //	go test ./test/differential                 a part by a seed, which it prints, for some seconds
 //	BERTH_DIFFERENTIAL_SEED=7 go test …         the part by that seed, the same on each machine; 0 for one by chance
 //	make differential                           all, here and in a guest, and docs/differences.md (test/differential/whole)
 //	BERTH_DIFFERENTIAL_LINES='/process/cwd "/x"' BERTH_DIFFERENTIAL_LAYOUT=v1/root BERTH_DIFFERENTIAL_DUMP=/tmp/facts go test …
 //	                                            one config, or lines of commands.txt, and all facts about it in files
+//	BERTH_DIFFERENTIAL_KEEP=/tmp/found go test …    keeps all differences, those that are explained as well
+//	BERTH_DIFFERENTIAL_AGAIN=/tmp/found go test …   tries the table on them, without running anything
 //
 // To add an entry of config.json, or a value of one, add a line to configs.txt, in each section of things that it touches;
 // TestEveryEntry fails for an entry of the specification that has none. A command line is a line of commands.txt.
