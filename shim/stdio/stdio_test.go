@@ -198,13 +198,13 @@ func TestLoggingProgram(t *testing.T) {
 		uri, ready string
 		works      bool
 	}{
-		"closes":             {"binary://" + program + "?a=1&b=x+y&c=%2F", "exec 5>&-", true},
-		"writes":             {"binary://" + program + "?a=1&b=x+y&c=%2F", "printf . >&5; exec 5>&-", true},
-		"version 2, writes":  {"binary-v2://" + program + "?a=1&b=x+y&c=%2F", "printf . >&5", true},
-		"version 2, closes":  {"binary-v2://" + program, "exec 5>&-", false},
-		"ends before":        {"binary-v2://" + program, "exit 1", false},
-		"is not there":       {"binary:///nonexistent/berth-logger", "", false},
-		"is not executable":  {"binary:///etc/passwd", "", false},
+		"closes":                {"binary://" + program + "?a=1&b=x+y&c=%2F", "exec 5>&-", true},
+		"writes":                {"binary://" + program + "?a=1&b=x+y&c=%2F", "printf . >&5; exec 5>&-", true},
+		"version 2, writes":     {"binary-v2://" + program + "?a=1&b=x+y&c=%2F", "printf . >&5", true},
+		"version 2, closes":     {"binary-v2://" + program, "exec 5>&-", false},
+		"ends before":           {"binary-v2://" + program, "exit 1", false},
+		"is not there":          {"binary:///nonexistent/berth-logger", "", false},
+		"is not executable":     {"binary:///etc/passwd", "", false},
 		"is not a logger's URI": {"binary://relative", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
