@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/internal/escape"
 )
 
 func main() { os.Exit(run(os.Args)) }
@@ -30,7 +30,7 @@ func run(args []string) int {
 			continue
 		}
 		// One line each, whatever names are in it.
-		fmt.Fprintln(os.Stderr, "berth-node: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		fmt.Fprintln(os.Stderr, "berth-node: "+escape.Message(err.Error()))
 	}
 	return 1
 }

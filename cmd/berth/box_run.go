@@ -13,6 +13,7 @@ import (
 	"github.com/berth-runtime/berth/cmd/internal/terminal"
 	"github.com/berth-runtime/berth/engine/container"
 	"github.com/berth-runtime/berth/engine/launch"
+	"github.com/berth-runtime/berth/internal/escape"
 	"golang.org/x/sys/unix"
 )
 
@@ -102,7 +103,7 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	if err != nil {
 		return nil, err
 	}
-	r.Warn = func(message string) { fmt.Fprintln(os.Stderr, "berth box:", oneLine(o.Blame(message))) }
+	r.Warn = func(message string) { fmt.Fprintln(os.Stderr, "berth box:", escape.Message(o.Blame(message))) }
 	if caller.UID != 0 && !o.Limited() {
 		// Without one of our own we are no worse off than the caller.
 		r.IgnoreCgroupErrors = container.Everybody
@@ -174,7 +175,7 @@ func (o *boxOptions) account(created *container.Created, report *box.Report) err
 		stats, err = created.Account(cgroup.CPU, cgroup.Memory, cgroup.IO, cgroup.Pids)
 	}
 	if err != nil && o.report != "" {
-		fmt.Fprintln(os.Stderr, "berth box: what it used is not known:", oneLine(err.Error()))
+		fmt.Fprintln(os.Stderr, "berth box: what it used is not known:", escape.Message(err.Error()))
 	}
 	report.Fill(&o.Options, stats, &created.Process().Usage)
 	return o.tell(report)

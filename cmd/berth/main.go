@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
-	"strings"
 
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/internal/escape"
@@ -30,7 +29,7 @@ func run() int {
 	if written := p.trace.Write(p.traceFile); err == nil {
 		err = written
 	} else if written != nil {
-		p.log.Warn(oneLine(written.Error()))
+		p.log.Warn(escape.Message(written.Error()))
 	}
 	var status *exitStatus
 	var usage *cli.UsageError
@@ -40,9 +39,9 @@ func run() int {
 	case errors.As(err, &status):
 		switch {
 		case status.err != nil && status.plain:
-			fmt.Fprintln(os.Stderr, oneLine(status.err.Error()))
+			fmt.Fprintln(os.Stderr, escape.Message(status.err.Error()))
 		case status.err != nil:
-			p.log.Error(oneLine(status.err.Error()))
+			p.log.Error(escape.Message(status.err.Error()))
 		}
 		return status.code
 	case errors.As(err, &usage):
@@ -53,7 +52,7 @@ func run() int {
 		}
 		return 1
 	}
-	p.log.Error(oneLine(err.Error()))
+	p.log.Error(escape.Message(err.Error()))
 	return 1
 }
 
@@ -92,9 +91,4 @@ func (e *exitStatus) Error() string {
 		return e.err.Error()
 	}
 	return fmt.Sprintf("exit status %d", e.code)
-}
-
-// oneLine keeps a message on its line, where the errors that were joined into it are several.
-func oneLine(s string) string {
-	return escape.Line(strings.ReplaceAll(s, "\n", "; "))
 }

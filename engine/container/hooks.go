@@ -13,6 +13,7 @@ import (
 	"github.com/berth-runtime/berth/engine/launch"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/start/entry"
+	"github.com/berth-runtime/berth/internal/sys"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -142,9 +143,9 @@ const (
 type hookSpawner func(r *hookRun, stdio [3]uintptr) (*launch.Child, error)
 
 func (r *hookRun) run(spawn hookSpawner) error {
-	stdin, err := stateFile(r.state)
+	stdin, err := sys.MemoryFD("state", r.state)
 	if err != nil {
-		return err
+		return fmt.Errorf("prepare its standard input: %w", err)
 	}
 	defer unix.Close(stdin)
 	output, err := outputFile()
@@ -255,23 +256,6 @@ func (r *hookRun) wait(child *launch.Child) error {
 func (r *hookRun) kill(child *launch.Child) {
 	_ = unix.Kill(-child.Pid, unix.SIGKILL)
 	child.Kill()
-}
-
-// stateFile is a descriptor to read the container's state from.
-func stateFile(state []byte) (int, error) {
-	fd, err := unix.MemfdCreate("state", unix.MFD_CLOEXEC)
-	if err != nil {
-		return -1, fmt.Errorf("prepare its standard input: %w", err)
-	}
-	err = writeAll(fd, state)
-	if err == nil {
-		_, err = unix.Seek(fd, 0, io.SeekStart)
-	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, fmt.Errorf("prepare its standard input: %w", err)
-	}
-	return fd, nil
 }
 
 // outputFile takes what a hook says, for the error if it fails. A file and not

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/json"
 )
 
@@ -23,33 +24,15 @@ func (c Complaint) Error() string {
 
 func (c Complaint) write(b *strings.Builder) {
 	if c.Pointer != "" {
-		b.WriteString(oneLine(c.Pointer))
+		b.WriteString(escape.Line(c.Pointer))
 		b.WriteString(": ")
 	}
-	b.WriteString(oneLine(c.Message))
+	b.WriteString(escape.Line(c.Message))
 	if c.Hint != "" {
 		b.WriteString(" (")
-		b.WriteString(oneLine(c.Hint))
+		b.WriteString(escape.Line(c.Hint))
 		b.WriteString(")")
 	}
-}
-
-// oneLine escapes what would break a line of a log or confuse a terminal. Keys
-// of a config are free text.
-func oneLine(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
-		return s
-	}
-	var b []byte
-	for _, r := range s {
-		if strconv.IsPrint(r) {
-			b = append(b, string(r)...)
-			continue
-		}
-		quoted := strconv.AppendQuoteRune(nil, r)
-		b = append(b, quoted[1:len(quoted)-1]...)
-	}
-	return string(b)
 }
 
 // Errors are all the complaints about a config, in the order of their finding.

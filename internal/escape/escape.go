@@ -30,6 +30,10 @@ func Line(text string) string {
 	return b.String()
 }
 
+// Message is Line for an error into which others are joined, each on a line of its own
+// (errors.Join): they are separated by semicolons.
+func Message(text string) string { return Line(strings.ReplaceAll(text, "\n", "; ")) }
+
 func firstUnsafe(text string) int {
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])

@@ -1,6 +1,7 @@
 package escape_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/berth-runtime/berth/internal/escape"
@@ -20,5 +21,12 @@ func TestLine(t *testing.T) {
 		if got := escape.Line(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestMessage(t *testing.T) {
+	err := errors.Join(errors.New("one\x1b[2J"), errors.New("two"))
+	if got := escape.Message(err.Error()); got != `one\x1b[2J; two` {
+		t.Errorf("%q", got)
 	}
 }

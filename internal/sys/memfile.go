@@ -10,17 +10,29 @@ import (
 
 // MemoryFile is a file with the given content, to be read from its beginning, that is nowhere on disk.
 func MemoryFile(name string, content []byte) (*os.File, error) {
+	fd, err := MemoryFD(name, content)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// MemoryFD is the descriptor of one, without a file of Go's around it.
+func MemoryFD(name string, content []byte) (int, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("make a memory file: %w", err)
+		return -1, fmt.Errorf("make a memory file: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), name)
-	if _, err = f.Write(content); err == nil {
-		_, err = f.Seek(0, io.SeekStart)
+	n, err := unix.Write(fd, content)
+	if err == nil && n < len(content) {
+		err = io.ErrShortWrite
+	}
+	if err == nil {
+		_, err = unix.Seek(fd, 0, io.SeekStart)
 	}
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("write a memory file: %w", err)
+		unix.Close(fd)
+		return -1, fmt.Errorf("write a memory file: %w", err)
 	}
-	return f, nil
+	return fd, nil
 }

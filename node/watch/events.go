@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"strings"
+
+	"github.com/berth-runtime/berth/internal/escape"
 )
 
 // Event is something worth telling.
@@ -49,7 +51,7 @@ func (j *journal) write(e Event) {
 			return
 		}
 	}
-	fmt.Fprintf(j.out, "berth-node: %s\n", oneLine(e.Message))
+	fmt.Fprintf(j.out, "berth-node: %s\n", escape.Message(e.Message))
 }
 
 // record is the event in journald's native protocol: NAME=VALUE lines, and where
@@ -70,16 +72,4 @@ func (e Event) record() []byte {
 		b = append(append(b, f[1]...), '\n')
 	}
 	return b
-}
-
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return ';'
-		case r < ' ' || r == 0x7f:
-			return '?'
-		}
-		return r
-	}, s)
 }
