@@ -7,24 +7,9 @@ import (
 	"testing"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/test/harness"
 )
-
-// needsChosenPids skips where no procfs of a pid namespace can be made from outside of it: what sets a container up there has to be inside.
-func needsChosenPids(t *testing.T) {
-	t.Helper()
-	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
-	check(t, err)
-	defer unix.Close(fs)
-	own, err := unix.Open("/proc/self/ns/pid", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	check(t, err)
-	defer unix.Close(own)
-	if err := unix.FsconfigSetFd(fs, "pidns", own); err != nil {
-		t.Skipf("the procfs of this kernel has no option pidns (Linux 6.18 has it): %v", err)
-	}
-}
 
 // join has a container join the pid namespace of a process.
 func join(s *specs.Spec, pid int) {
@@ -38,7 +23,9 @@ func join(s *specs.Spec, pid int) {
 // A container of a pod with CAP_SYS_PTRACE takes over what another one of it is made of, at the first instant that it is there: by then that is no
 // more than its program will be.
 func TestSeizeInAPod(t *testing.T) {
-	needsChosenPids(t)
+	if err := harness.ChosenPids(); err != nil {
+		harness.Skip(t, "what sets a container up has to be in its pid namespace: %v", err)
+	}
 	lenient := &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Syscalls: []specs.LinuxSyscall{{Names: []string{"swapon"}, Action: specs.ActErrno}}}
 	for name, with := range map[string]func(*specs.Spec){
 		"plain":        func(*specs.Spec) {},

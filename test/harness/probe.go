@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,24 @@ func NeedTool(t testing.TB, name, debianPackage string) string {
 		Skip(t, "needs %s (Debian has it in the package %s)", name, debianPackage)
 	}
 	return path
+}
+
+// ChosenPids tells why no procfs can be made of a pid namespace from outside of it; nil where it can.
+func ChosenPids() error {
+	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	own, err := unix.Open("/proc/self/ns/pid", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(own)
+	if err := unix.FsconfigSetFd(fs, "pidns", own); err != nil {
+		return fmt.Errorf("the procfs of this kernel has no option pidns, which came with Linux 6.18: %w", err)
+	}
+	return nil
 }
 
 // NeedNamespace skips the test where the kernel has no such namespaces, or allows none.

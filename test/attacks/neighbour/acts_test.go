@@ -25,8 +25,12 @@ func (a act) isFor(sh shape, c command) bool {
 	switch {
 	case slices.Contains(c.not, sh.name), a.only != nil && !slices.Contains(a.only, c.verb), a.shapes != nil && !slices.Contains(a.shapes, sh.name):
 		return false
+	case a.by == payload && sh.name == "pod" && strings.HasPrefix(a.do, "signal="):
+		return false // it may, and would end the pod
 	case a.by == payload:
 		return c.needs == running
+	case a.by == member:
+		return sh.name == "pod"
 	case a.by == sibling:
 		return !c.odd && slices.Contains(roots, sh.name) // what happens to names is the same for the others
 	}
@@ -40,6 +44,7 @@ var roots = []string{"usual", "hooked", "mapped", "bare"}
 const (
 	payload = "payload" // the container's own process
 	sibling = "sibling" // another container, which shares its root and a volume
+	member  = "member"  // another container of the same pod, which may trace
 	user    = "user"    // another user of the host, with the number of the container's
 )
 
@@ -76,7 +81,7 @@ func acts(outside string) []act {
 		act{by: sibling, do: "lease=/shared/etc/passwd", undo: "lease=", only: making},
 		act{by: sibling, do: "lease=/shared/inside", undo: "lease=", only: making},
 	)
-	for _, who := range []string{payload, user} {
+	for _, who := range []string{payload, member, user} {
 		add(act{by: who, do: "reach="}, act{by: who, do: "forge=bytes,17"})
 	}
 	for _, message := range messages() {
@@ -104,6 +109,7 @@ func acts(outside string) []act {
 		act{by: payload, do: "nest=50", once: true, shapes: []string{"delegated"}},
 		act{by: payload, do: "link=/run/host/notify/socket," + outside + "/etc/secret", undo: "restore=/run/host/notify/socket", only: []string{"start"}},
 		act{by: user, do: "signal=0"},
+		act{by: member, do: "signal=0"},
 	)
 	return all
 }

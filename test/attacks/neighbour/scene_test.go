@@ -26,6 +26,7 @@ type scene struct {
 	// userID is a number of nobody's on the host: another user's, and that of containers which are not root.
 	userID int
 
+	member  int // the first process of the pod's other container
 	mounted []harness.Hierarchy
 }
 
@@ -62,6 +63,17 @@ func (s *scene) admit(t *testing.T) {
 	check(t, a.ready())
 	s.agents[sibling] = a
 	s.close = append(s.close, a.close, func() { c.Delete("--force"); c.WaitExit() })
+
+	m := s.b.Container("/inside", "agent")
+	for _, set := range []*[]string{&m.Spec.Process.Capabilities.Bounding, &m.Spec.Process.Capabilities.Effective, &m.Spec.Process.Capabilities.Permitted} {
+		*set = append(slices.Clip(*set), "CAP_SYS_PTRACE")
+	}
+	a = newAgent(t)
+	m.Stdin, m.Stdout = a.stdin, a.stdout
+	m.RunDetached()
+	check(t, a.ready())
+	s.agents[member], s.member = a, m.PID
+	s.close = append(s.close, a.close, func() { m.Delete("--force"); m.WaitExit() })
 
 	a = newAgent(t)
 	cmd := exec.Command(harness.Helper(t), "as", strconv.Itoa(s.userID), harness.Helper(t), "agent")

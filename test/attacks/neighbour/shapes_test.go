@@ -1,6 +1,7 @@
 package neighbour
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -42,8 +43,24 @@ var shapes = []shape{
 		s.Root.Readonly = true
 	}},
 	// What an author of configs leaves out, or asks for, who may not run hooks.
+	// In the pid namespace of a container that may trace, and in a cgroup below another one's.
+	{"pod", func(s *specs.Spec) {
+		for i := range s.Linux.Namespaces {
+			if n := &s.Linux.Namespaces[i]; n.Type == specs.PIDNamespace {
+				n.Path = podsPids
+			}
+		}
+		s.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/inside", Args: []string{"inside", "try"}}}}
+	}},
+	{"lodger", func(s *specs.Spec) { s.Linux.CgroupsPath = canarysCgroup + "/lodger" }},
 	{"deviceless", func(s *specs.Spec) { nobody(s); s.Linux.Resources = nil }},
 }
+
+// podsPids and canarysCgroup stand for what the scene has.
+const (
+	podsPids      = "the pod's"
+	canarysCgroup = "the canary's"
+)
 
 // someUser stands for the scene's user in a shape.
 const someUser = 1
@@ -80,5 +97,11 @@ func (s *scene) config(sh shape) *specs.Spec {
 	if u := &spec.Process.User; u.UID == someUser {
 		u.UID, u.GID = uint32(s.userID), uint32(s.userID)
 	}
+	for i := range spec.Linux.Namespaces {
+		if n := &spec.Linux.Namespaces[i]; n.Path == podsPids {
+			n.Path = fmt.Sprintf("/proc/%d/ns/pid", s.member)
+		}
+	}
+	spec.Linux.CgroupsPath = strings.Replace(spec.Linux.CgroupsPath, canarysCgroup, s.canary.c.Spec.Linux.CgroupsPath, 1)
 	return spec
 }
