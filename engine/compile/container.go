@@ -127,7 +127,10 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 		if p := &p.Process; p.Seccomp != nil && lets(p, append(c.callsToAppear(p), c.callsAtRest(p)...)) {
 			c.loadEarly(p)
 		}
+		places, root := c.places, c.root
+		c.places, c.root = nil, program.Cell{} // they are closed, and / is the container's
 		c.comeForth(&p.Process)
+		c.places, c.root = places, root // what was put aside before needs them
 	}
 	if err := c.atRest(); err != nil {
 		return nil, err

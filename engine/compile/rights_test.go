@@ -219,7 +219,7 @@ func TestNeverMoreThanItWillBe(t *testing.T) {
 				}
 				if err != nil {
 					if !strings.Contains(err.Error(), "CAP_SYS_PTRACE") {
-						t.Fatalf("%s: %v", name, err)
+						t.Fatalf("%s, %s, round %d: %v", name, kind, round, err)
 					}
 					refused++
 					continue
