@@ -339,6 +339,10 @@ func (c *compiler) copyUp(i int, target, tree program.Cell) {
 // initial cgroup namespace does, and looks the same from a cgroup namespace.
 func (c *compiler) mountCgroups(i int, m *plan.Mount) {
 	dirs := ShownCgroups(m, c.f.CgroupDirs)
+	if len(dirs) == 1 && dirs[0].Tree != "" {
+		c.mountCgroupTree(i, m, dirs[0])
+		return
+	}
 	if len(dirs) == 1 && dirs[0].Name == "" {
 		tree := c.openCgroup(dirs[0].Path)
 		attributes := func() {
@@ -370,6 +374,26 @@ func (c *compiler) mountCgroups(i int, m *plan.Mount) {
 	}
 	c.cgroupAttributes(tree, m, true)
 	c.setAttributes(tree, m.RecSet, m.RecClear, unix.AT_RECURSIVE)
+	c.close(target)
+	c.hold(i, tree)
+}
+
+// mountCgroupTree shows a container in the host's cgroup namespace the host's hierarchy,
+// since the path of its own cgroup, which /proc/self/cgroup tells, is one in that. It may
+// write to its own alone.
+func (c *compiler) mountCgroupTree(i int, m *plan.Mount, dir CgroupDir) {
+	tree := c.openCgroup(dir.Tree)
+	target := c.target(m.Destination, true)
+	c.attach(tree, target)
+	others := *m
+	others.Set |= unix.MOUNT_ATTR_RDONLY
+	c.cgroupAttributes(tree, &others, false)
+	own := c.openCgroup(dir.Path)
+	name := c.CString(strings.TrimPrefix(dir.Path, strings.TrimSuffix(dir.Tree, "/")+"/")).Arg()
+	c.Call(unix.SYS_MOVE_MOUNT, own.Value(), c.empty.Arg(), tree.Value(), name, program.Imm(unix.MOVE_MOUNT_F_EMPTY_PATH))
+	c.cgroupAttributes(own, m, false)
+	c.setAttributes(tree, m.RecSet, m.RecClear, unix.AT_RECURSIVE)
+	c.close(own)
 	c.close(target)
 	c.hold(i, tree)
 }

@@ -293,7 +293,15 @@ func (m *maker) start() error {
 		return err
 	}
 	m.child = child
+	if !m.plan.Cgroup.None {
+		child.While(func() bool { return m.group != nil && m.groupFrozen() })
+	}
 	return nil
+}
+
+func (m *maker) groupFrozen() bool {
+	frozen, err := m.group.Frozen()
+	return err == nil && frozen
 }
 
 func (m *maker) compile(f *compile.Facts) (*program.Program, error) {

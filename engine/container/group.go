@@ -10,6 +10,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/engine/compile"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
 
@@ -233,6 +234,18 @@ func cgroupDirs(h *cgroup.Host, place func(*cgroup.Hierarchy) string) []compile.
 		dirs = append(dirs, d)
 	}
 	return dirs
+}
+
+// showCgroupTree shows a container that stays in the host's cgroup namespace all of cgroup v2, as
+// systemd's rules for containers ask: half a tree would not have the paths of /proc/self/cgroup. Not so
+// without the host's rights, where the read-only mount would be all that protects the user's other cgroups
+// (CVE-2023-25809).
+func (m *maker) showCgroupTree(dirs []compile.CgroupDir) {
+	if len(dirs) != 1 || dirs[0].Name != "" || m.Cgroup.Path == "" || m.plan.Namespace(specs.CgroupNamespace) != nil ||
+		m.plan.Namespace(specs.UserNamespace) != nil || !m.privileged() {
+		return
+	}
+	dirs[0].Tree = m.host.Cgroups.Unified().Mountpoint
 }
 
 // OpenGroup opens the container's cgroup again, nil where it has none. A group
