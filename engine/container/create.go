@@ -299,11 +299,6 @@ func (m *maker) start() error {
 	return nil
 }
 
-func (m *maker) groupFrozen() bool {
-	frozen, err := m.group.Frozen()
-	return err == nil && frozen
-}
-
 func (m *maker) compile(f *compile.Facts) (*program.Program, error) {
 	return compile.Container(m.plan, f)
 }

@@ -287,3 +287,8 @@ func (m *maker) undoGroup() error {
 	}
 	return errors.Join(err, err2)
 }
+
+func (m *maker) groupFrozen() bool {
+	frozen, err := m.group.Frozen()
+	return err == nil && frozen
+}
