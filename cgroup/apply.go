@@ -49,7 +49,7 @@ func (g *Group) apply(writes []ledger.Write, past *past) ([]Difference, error) {
 			queue = queue[1:]
 			continue
 		}
-		if err == unix.EOPNOTSUPP && len(queue) > 1 && sameWeight(w, queue[1]) {
+		if len(queue) > 1 && (err == unix.EOPNOTSUPP && sameWeight(w, queue[1]) || err == unix.ENOENT && onlyBFQ(w, queue[1])) {
 			queue = queue[1:]
 			queue[0].Optional = false // now that no one else has it
 			continue
@@ -86,6 +86,11 @@ func (g *Group) apply(writes []ledger.Write, past *past) ([]Difference, error) {
 // disk has the one, the other, or none, and takes only the weight of what it has (EOPNOTSUPP of blkg_conf_prep).
 func sameWeight(a, b ledger.Write) bool {
 	return a.Pointer == b.Pointer && a.File != b.File && isDiskWeight(a) && isDiskWeight(b)
+}
+
+// onlyBFQ says whether two writes are one weight of a kernel that may have been built without iocost.
+func onlyBFQ(a, b ledger.Write) bool {
+	return a.V2 && b.V2 && a.Pointer == b.Pointer && a.File == "io.weight" && b.File == "io.bfq.weight"
 }
 
 func isDiskWeight(w ledger.Write) bool {

@@ -91,20 +91,15 @@ func (t *translation) ioWeight(field, at string, weight uint16, device string) {
 		prefix = "default "
 	}
 	iocost, bfq := p.Files[0], p.Files[1]
-	if t.wants(p.Properties[0]) {
-		// systemd writes both files, and converts for BFQ by itself.
-		it := t.item(p, "", at, "", note, property)
-		t.items = append(t.items, it)
-		return
-	}
 	if _, ok := t.file(p, at); !ok {
 		return
 	}
 	if t.has(p.Controller, iocost) {
-		t.items = append(t.items, t.item(p, iocost, at, prefix+decimal(io), note, nil))
+		t.items = append(t.items, t.item(p, iocost, at, prefix+decimal(io), note, property))
+		property = nil // one property for both files; for BFQ systemd has a formula of its own
 	}
 	if t.has(p.Controller, bfq) {
-		it := t.item(p, bfq, at, prefix+decimal(w), "BFQ takes the weight unchanged", nil)
+		it := t.item(p, bfq, at, prefix+decimal(w), "BFQ takes the weight unchanged", property)
 		it.write.Optional = t.layout.Files == nil
 		t.items = append(t.items, it)
 	}

@@ -189,8 +189,9 @@ func (t *translation) cpuMax(p where, quota *int64, period *uint64, quotaAt, per
 	return []item{it}
 }
 
-// quotaProperties adds the properties for the bandwidth. systemd before 242
-// knows no period; there the file carries it, until systemd writes its own.
+// quotaProperties adds the properties for the bandwidth, and has the file say what
+// systemd will say at each daemon-reload. systemd before 242 knows no period; there
+// the file alone carries it, until systemd writes its own.
 func (t *translation) quotaProperties(it *item, quotaAt, periodAt string, quota int64, period uint64, periodSet bool) {
 	perSecond := entry("/cpu/quota").V2.Properties[0]
 	inPeriod := entry("/cpu/period").V2.Properties[0]
@@ -204,8 +205,13 @@ func (t *translation) quotaProperties(it *item, quotaAt, periodAt string, quota 
 	}
 	if rounded {
 		note += ", rounded up to 10 ms"
-		t.warn(quotaAt, "systemd keeps whole percents: "+decimal(quota)+" becomes "+
-			decimal(QuotaFromPerSecond(usec, period))+" in a period of "+decimal(period))
+		whole := QuotaFromPerSecond(usec, period)
+		t.warn(quotaAt, "systemd keeps whole percents: "+decimal(quota)+" becomes "+decimal(whole)+" in a period of "+decimal(period))
+		_, rest, two := strings.Cut(it.write.Value, " ")
+		it.write.Value, _ = limit(whole, it.write.V2)
+		if two {
+			it.write.Value += " " + rest
+		}
 	}
 	it.properties = append(it.properties, Property{Name: perSecond.Name, Value: usec, Pointer: quotaAt, Note: note})
 	if !periodSet {
@@ -214,7 +220,6 @@ func (t *translation) quotaProperties(it *item, quotaAt, periodAt string, quota 
 	if !t.wants(inPeriod) {
 		t.warn(periodAt, "systemd "+decimal(t.layout.Systemd)+" has no "+inPeriod.Name+" (since "+decimal(inPeriod.Since)+
 			"): the period is written to the file, and systemd may put its own back")
-		it.withFile = true
 		return
 	}
 	it.properties = append(it.properties, Property{Name: inPeriod.Name, Value: period, Pointer: periodAt})
@@ -244,21 +249,13 @@ func (t *translation) cfs(p where, quota *int64, period *uint64) []item {
 			items = append(items, t.item(pp, f, "/cpu/period", decimal(*period), "", nil))
 		}
 	}
-	if len(items) == 2 && (wantPeriod > nowPeriod || nowQuota < 0) {
-		items[0], items[1] = items[1], items[0]
-	}
 	if len(items) == 0 {
 		return nil
 	}
-	// The properties belong to both files; as items go, they ride on the
-	// first and the second must not be written again.
+	// The properties belong to both files, and ride on the quota's where that is set.
 	t.quotaProperties(&items[0], "/cpu/quota", "/cpu/period", wantQuota, wantPeriod, period != nil)
-	if len(items) == 2 && len(items[0].properties) > 0 {
-		if items[0].withFile {
-			items[1].withFile = true
-		} else if t.units {
-			items = items[:1]
-		}
+	if len(items) == 2 && (wantPeriod > nowPeriod || nowQuota < 0) {
+		items[0], items[1] = items[1], items[0]
 	}
 	return items
 }

@@ -33,16 +33,18 @@ func ExampleProperties() {
 	quota, period := int64(33333), uint64(100000)
 	res := &specs.LinuxResources{CPU: &specs.LinuxCPU{Quota: &quota, Period: &period, Cpus: "0-3,7"}}
 	layout, _ := ledger.Named("unified", 257)
-	properties, rest, warnings, err := ledger.Properties(res, layout, ledger.Options{})
+	properties, writes, warnings, err := ledger.Properties(res, layout, ledger.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	ledger.WriteTranslation(os.Stdout, ledger.Text, ledger.Translation{Properties: properties, Writes: rest, Warnings: warnings})
+	ledger.WriteTranslation(os.Stdout, ledger.Text, ledger.Translation{Properties: properties, Writes: writes, Warnings: warnings})
 	// Output:
-	// FIELD        WHERE  NAME                VALUE         NOTE
-	// /cpu/quota   unit   CPUQuotaPerSecUSec  340000        33333 in 100000 is 340000 in a second, rounded up to 10 ms
-	// /cpu/period  unit   CPUQuotaPeriodUSec  100000
-	// /cpu/cpus    unit   AllowedCPUs         0x8f (0-3,7)
+	// FIELD        WHERE      NAME                VALUE         NOTE
+	// /cpu/quota   unit       CPUQuotaPerSecUSec  340000        33333 in 100000 is 340000 in a second, rounded up to 10 ms
+	// /cpu/period  unit       CPUQuotaPeriodUSec  100000
+	// /cpu/cpus    unit       AllowedCPUs         0x8f (0-3,7)
+	// /cpu/quota   v2 cpu     cpu.max             34000 100000
+	// /cpu/cpus    v2 cpuset  cpuset.cpus         0-3,7
 	// warning: /cpu/quota: systemd keeps whole percents: 33333 becomes 34000 in a period of 100000
 }

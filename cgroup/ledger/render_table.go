@@ -67,6 +67,7 @@ func markdownTable(b *bytes.Buffer) {
 
 What each resource of the OCI runtime spec becomes on cgroup v1, on cgroup v2,
 and as a systemd unit property on either, with the minimum systemd version.
+With systemd the property is set first, and then the file is written and read back.
 Printed by ` + "`berth cgroup ledger`" + ` from the table that the runtime itself uses.
 
 `)
@@ -92,9 +93,6 @@ func markdownProperties(p *Place) string {
 			s += ", "
 		}
 		s += "`" + u.Name + "` v" + strconv.Itoa(u.Since)
-	}
-	if s != "" && p.WithFile {
-		s += ", and the file"
 	}
 	return s
 }
@@ -147,9 +145,6 @@ func (p *Place) json(w *json.Writer) {
 		w.End()
 	}
 	jsonField(w, "conversion", p.Conversion)
-	if p.WithFile {
-		w.Key("fileToo").Bool(true)
-	}
 	jsonField(w, "missing", p.Missing)
 	w.End()
 }

@@ -1,6 +1,9 @@
 package ledger
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Entry is one row: a field of the resources object, or a v2 file with a
 // typed meaning that is reached through "unified" only.
@@ -25,9 +28,6 @@ type Place struct {
 	Properties []UnitProperty
 	// Conversion says how the value is changed on its way, if it is.
 	Conversion string
-	// WithFile marks places whose file is written after the property too,
-	// because the property alone does not make the kernel have the value.
-	WithFile bool
 	// Missing says why there is no file, for the error.
 	Missing string
 }
@@ -44,7 +44,7 @@ type UnitProperty struct {
 var fields = []Entry{
 	{
 		Field: "/memory/limit", Meaning: "bytes; -1 no limit, 0 leaves it unchanged",
-		V1: Place{Controller: "memory", Files: []string{"memory.limit_in_bytes"}, WithFile: true,
+		V1: Place{Controller: "memory", Files: []string{"memory.limit_in_bytes"},
 			Properties: []UnitProperty{{"MemoryLimit", 208}}},
 		V2: Place{Controller: "memory", Files: []string{"memory.max"},
 			Properties: []UnitProperty{{"MemoryMax", 231}}, Conversion: "-1 is max"},
@@ -137,14 +137,14 @@ var fields = []Entry{
 	},
 	{
 		Field: "/cpu/cpus", Meaning: "list of CPUs",
-		V1: Place{Controller: "cpuset", Files: []string{"cpuset.cpus"}, WithFile: true,
+		V1: Place{Controller: "cpuset", Files: []string{"cpuset.cpus"},
 			Properties: []UnitProperty{{"AllowedCPUs", 244}}, Conversion: "property: bitmap, CPU 0 lowest bit of byte 0"},
 		V2: Place{Controller: "cpuset", Files: []string{"cpuset.cpus"},
 			Properties: []UnitProperty{{"AllowedCPUs", 244}}, Conversion: "property: bitmap, CPU 0 lowest bit of byte 0"},
 	},
 	{
 		Field: "/cpu/mems", Meaning: "list of memory nodes",
-		V1: Place{Controller: "cpuset", Files: []string{"cpuset.mems"}, WithFile: true,
+		V1: Place{Controller: "cpuset", Files: []string{"cpuset.mems"},
 			Properties: []UnitProperty{{"AllowedMemoryNodes", 244}}, Conversion: "property: bitmap, node 0 lowest bit of byte 0"},
 		V2: Place{Controller: "cpuset", Files: []string{"cpuset.mems"},
 			Properties: []UnitProperty{{"AllowedMemoryNodes", 244}}, Conversion: "property: bitmap, node 0 lowest bit of byte 0"},
@@ -159,7 +159,7 @@ var fields = []Entry{
 	{
 		Field: "/blockIO/weight", Meaning: "10 to 1000; 0 leaves it unchanged",
 		// systemd takes the weight for one of 1 to 10000 where the file is BFQ's.
-		V1: Place{Controller: "blkio", Files: []string{"blkio.bfq.weight", "blkio.weight"}, WithFile: true,
+		V1: Place{Controller: "blkio", Files: []string{"blkio.bfq.weight", "blkio.weight"},
 			Properties: []UnitProperty{{"BlockIOWeight", 208}}},
 		V2: Place{Controller: "io", Files: []string{"io.weight", "io.bfq.weight"},
 			Properties: []UnitProperty{{"IOWeight", 230}},
@@ -234,7 +234,7 @@ var fields = []Entry{
 	{
 		Field: "/devices", Meaning: "list of device rules, applied in order",
 		V1: Place{Controller: "devices", Files: []string{"devices.allow", "devices.deny"},
-			Properties: []UnitProperty{{"DevicePolicy", 208}, {"DeviceAllow", 208}}, WithFile: true,
+			Properties: []UnitProperty{{"DevicePolicy", 208}, {"DeviceAllow", 208}},
 			Conversion: "see package cgroup/device"},
 		V2: Place{Controller: "devices", Properties: []UnitProperty{{"DevicePolicy", 208}, {"DeviceAllow", 208}},
 			Missing: "no file: a BPF program of type cgroup_device", Conversion: "see package cgroup/device"},
@@ -319,6 +319,23 @@ func entry(field string) *Entry {
 		}
 	}
 	panic("ledger: no row " + field)
+}
+
+// Carries says whether a property of a unit is about the file of the write.
+func (w Write) Carries(property string) bool {
+	in := func(files []string, properties []UnitProperty) bool {
+		return slices.Contains(files, w.File) && slices.ContainsFunc(properties, func(p UnitProperty) bool { return p.Name == property })
+	}
+	for i := range fields {
+		place := &fields[i].V1
+		if w.V2 {
+			place = &fields[i].V2
+		}
+		if in(place.Files, place.Properties) {
+			return true
+		}
+	}
+	return w.V2 && in([]string{w.File}, unifiedProperties(w.File))
 }
 
 // unifiedProperties finds the properties of a v2 file.

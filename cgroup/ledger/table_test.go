@@ -158,7 +158,7 @@ func TestWriteTranslation(t *testing.T) {
 		t.Fatalf("%v\n%s", err, js.String())
 	}
 	if len(got.Properties) != 4 || got.Properties[0].Value != 100.0 || len(got.Warnings) != 1 ||
-		len(got.Writes) != 1 || got.Writes[0].File != "memory.\"odd\\\x01" || got.Writes[0].Version != "v2" {
+		len(got.Writes) != 6 || got.Writes[5].File != "memory.\"odd\\\x01" || got.Writes[5].Version != "v2" {
 		t.Errorf("%+v", got)
 	}
 	if err := WriteTranslation(&text, "yaml", tr); err == nil {

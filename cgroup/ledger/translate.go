@@ -21,16 +21,16 @@ func Translate(res *specs.LinuxResources, layout Layout, opts Options) ([]Write,
 	}
 	writes := make([]Write, 0, len(t.items))
 	for _, it := range t.items {
-		if it.write.File != "" {
-			writes = append(writes, it.write)
-		}
+		writes = append(writes, it.write)
 	}
 	return writes, t.warnings, nil
 }
 
 // Properties gives the unit properties that set res, each only where
-// layout.Systemd has it, and the writes for what is left, which come after the
-// unit is there. The error is as with Translate.
+// layout.Systemd has it, and the writes that come after systemd has set them. The
+// writes are all that Translate gives, with systemd's rounding: systemd logs a value
+// that the kernel refuses and goes on, has formulas of its own for some, and leaves
+// others out (a period without a quota). The error is as with Translate.
 func Properties(res *specs.LinuxResources, layout Layout, opts Options) ([]Property, []Write, []Warning, error) {
 	t := translation{layout: layout, opts: opts, units: true}
 	t.resources(res)
@@ -38,16 +38,14 @@ func Properties(res *specs.LinuxResources, layout Layout, opts Options) ([]Prope
 		return nil, nil, t.warnings, t.errors
 	}
 	var properties []Property
-	var rest []Write
+	writes := make([]Write, 0, len(t.items))
 	for _, it := range t.items {
 		for _, p := range it.properties {
 			properties = mergeProperty(properties, p)
 		}
-		if it.write.File != "" && (len(it.properties) == 0 || it.withFile) {
-			rest = append(rest, it.write)
-		}
+		writes = append(writes, it.write)
 	}
-	return properties, rest, t.warnings, nil
+	return properties, writes, t.warnings, nil
 }
 
 // Accounting gives the properties that switch on the counting of everything,
@@ -94,12 +92,10 @@ type translation struct {
 	errors   Errors
 }
 
-// item is one value on its way: a write, properties, or both. A write without
-// a file stands for a value that only properties carry.
+// item is one value on its way: a write, and the properties that carry it too.
 type item struct {
 	write      Write
 	properties []Property
-	withFile   bool
 }
 
 func (t *translation) resources(res *specs.LinuxResources) {
@@ -190,8 +186,7 @@ func (t *translation) set(field, pointer, value, note string, property any) {
 // too. property is nil where the caller wants none.
 func (t *translation) item(p where, file, pointer, value, note string, property any) item {
 	it := item{
-		write:    Write{Controller: p.Controller, V2: p.v2, File: file, Value: value, Pointer: pointer, Note: note, ReadBack: readsBack(file)},
-		withFile: p.WithFile,
+		write: Write{Controller: p.Controller, V2: p.v2, File: file, Value: value, Pointer: pointer, Note: note, ReadBack: readsBack(file)},
 	}
 	if property != nil && len(p.Properties) == 1 && t.wants(p.Properties[0]) {
 		it.properties = []Property{{Name: p.Properties[0].Name, Value: property, Pointer: pointer, Note: note}}

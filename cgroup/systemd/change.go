@@ -9,7 +9,8 @@ import (
 	"github.com/berth-runtime/berth/internal/dbus"
 )
 
-// Set changes properties of a running unit, until the next start of the machine.
+// Set changes properties of a running unit, until the next start of the machine. When
+// it returns, systemd has written them to the unit's cgroup.
 //
 // systemd does not only write what changed: on cgroup v1 it writes a unit's
 // device list again, denying everything first, when any of its device properties
@@ -30,8 +31,21 @@ func (m *Manager) set(ctx context.Context, name string, runtime bool, properties
 	}
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
 		list, err := wire(properties)
-		if err == nil {
-			_, err = c.Call(ctx, managerCall("SetUnitProperties", "sba(sv)", name, runtime, list))
+		if err != nil {
+			return err
+		}
+		change, err := c.Go(ctx, managerCall("SetUnitProperties", "sba(sv)", name, runtime, list))
+		if err != nil {
+			return err
+		}
+		// It writes them after it has answered, and before it hears the next question.
+		next, err := c.Go(ctx, getCall(unitPath(name), busName+".Unit", "ActiveState"))
+		if err != nil {
+			return err
+		}
+		_, err = change.Wait(ctx)
+		if _, last := next.Wait(ctx); err == nil {
+			err = last
 		}
 		return err
 	})
@@ -57,9 +71,10 @@ func (m *Manager) Stop(ctx context.Context, name string) error {
 		if err := c.job(ctx, w, managerCall("StopUnit", "ss", name, "replace")); err != nil {
 			return err
 		}
-		// Its processes may have been killed, which a scope remembers.
-		c.tell(managerCall("ResetFailedUnit", "s", name))
-		return nil
+		// Its processes may have been killed, which a scope remembers. systemd drops what it
+		// has not read when a connection closes, so the answer is waited for.
+		_, err = c.Call(ctx, managerCall("ResetFailedUnit", "s", name))
+		return err
 	})
 	if isNamed(err, noSuchUnitName) {
 		return nil
@@ -104,11 +119,21 @@ func (m *Manager) Present(ctx context.Context, name string, of []Property) ([]Pr
 	var present []Property
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
 		present = nil
+		asked := make([]*dbus.Pending, len(of))
 		for i, p := range of {
 			if slices.ContainsFunc(of[:i], func(q Property) bool { return q.Name == p.Name }) {
 				continue
 			}
-			answer, err := c.Call(ctx, getCall(unitPath(name), limitsInterface(name), p.Name))
+			var err error
+			if asked[i], err = c.Go(ctx, getCall(unitPath(name), limitsInterface(name), p.Name)); err != nil {
+				return err
+			}
+		}
+		for i, p := range of {
+			if asked[i] == nil {
+				continue
+			}
+			answer, err := asked[i].Wait(ctx)
 			var v dbus.Variant
 			if err == nil {
 				err = into(answer, &v)

@@ -11,8 +11,8 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// A container's scope is started with all its limits in one call. What systemd
-// has no property for is left over for the files.
+// A container's scope is started with all its limits in one call. After it the files
+// are written, since systemd does not tell what the kernel has refused.
 func ExampleManager_Start() {
 	ctx := context.Background()
 	m := systemd.New(systemd.Options{})
@@ -38,7 +38,7 @@ func ExampleManager_Start() {
 	limit := int64(64 << 20)
 	res := &specs.LinuxResources{Memory: &specs.LinuxMemory{Limit: &limit}}
 	layout, _ := ledger.Named("unified", version)
-	limits, rest, _, err := ledger.Properties(res, layout, ledger.Options{})
+	limits, writes, _, err := ledger.Properties(res, layout, ledger.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,5 +52,5 @@ func ExampleManager_Start() {
 		return
 	}
 	defer m.Stop(ctx, place.Unit)
-	fmt.Println("its cgroup is", path, "and", len(rest), "files are left to write")
+	fmt.Println("its cgroup is", path, "and", len(writes), "files are to be written")
 }

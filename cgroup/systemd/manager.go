@@ -39,6 +39,7 @@ type Manager struct {
 
 	mu      sync.Mutex // guards what follows, and is held while connecting
 	conn    *connection
+	met     bool // there has been a connection
 	version int
 }
 
@@ -62,7 +63,9 @@ func (m *Manager) Close() error {
 	return err
 }
 
-// connect gives the connection, a new one where there is none that lives.
+// connect gives the connection, a new one where there is none that lives. A systemd
+// that has been there before and is not now is being executed anew (daemon-reexec), and
+// is waited for.
 func (m *Manager) connect(ctx context.Context) (*connection, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,12 +76,40 @@ func (m *Manager) connect(ctx context.Context) (*connection, error) {
 		m.conn.Close()
 		m.conn = nil
 	}
-	c, err := m.dial(ctx)
-	if err != nil {
-		return nil, err
+	for p := (pause{}); ; {
+		c, err := m.dial(ctx)
+		if err == nil {
+			m.conn, m.met = c, true
+			return c, nil
+		}
+		if !m.met && !m.restarts(err) || !p.wait(ctx) {
+			return nil, err
+		}
 	}
-	m.conn = c
-	return c, nil
+}
+
+// restarts says whether nobody listens at a socket of a systemd that runs: it is being
+// executed anew, which closes its own socket for a while.
+func (m *Manager) restarts(err error) bool {
+	if m.opts.Address != "" || !errors.Is(err, syscall.ECONNREFUSED) {
+		return false
+	}
+	_, err = os.Stat("/run/systemd/system") // as sd_booted(3) has it
+	return err == nil
+}
+
+// pause is the time between two tries, which doubles up to half a second.
+type pause struct{ last time.Duration }
+
+// wait reports false where the time is over.
+func (p *pause) wait(ctx context.Context) bool {
+	p.last = min(max(2*p.last, 10*time.Millisecond), 500*time.Millisecond)
+	select {
+	case <-time.After(p.last):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // deadline puts the Manager's timeout on a context.
@@ -86,22 +117,25 @@ func (m *Manager) deadline(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, m.opts.Timeout)
 }
 
-// retry makes calls that may be made twice: where the connection is lost, as
-// when the bus restarts, they are made once more on a new one.
+// retry makes calls that may be made twice: where the connection is lost, as when the
+// bus restarts, or systemd is executed anew, they are made again on a new one.
 func (m *Manager) retry(ctx context.Context, calls func(context.Context, *connection) error) error {
 	ctx, cancel := m.deadline(ctx)
 	defer cancel()
-	for again := false; ; again = true {
+	for p := (pause{}); ; {
 		c, err := m.connect(ctx)
 		if err != nil {
 			return err
 		}
 		err = calls(ctx, c)
-		if again || !isLost(err) || ctx.Err() != nil {
+		if !isLost(err) {
 			return err
 		}
 		// Whatever state it is in, it is of no more use.
 		c.Close()
+		if !p.wait(ctx) {
+			return err
+		}
 	}
 }
 
@@ -111,7 +145,11 @@ func isLost(err error) bool {
 	var e *dbus.Error
 	if errors.As(err, &e) {
 		switch e.Name {
-		case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected":
+		case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Disconnected",
+			// The bus's words for a systemd that is being executed anew, which it would
+			// start by its service file (Exec=/bin/false).
+			"org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.ServiceUnknown",
+			"org.freedesktop.DBus.Error.Spawn.ChildExited":
 			return true
 		}
 		return false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/berth-runtime/berth/internal/dbus"
 )
@@ -30,7 +31,8 @@ func (m *Manager) Start(ctx context.Context, name string, properties []Property)
 }
 
 func (m *Manager) start(ctx context.Context, name string, properties []Property) (string, error) {
-	for cleared, again := false, false; ; {
+	p := pause{}
+	for cleared, lost := false, false; ; {
 		c, err := m.connect(ctx)
 		if err != nil {
 			return "", err
@@ -39,28 +41,38 @@ func (m *Manager) start(ctx context.Context, name string, properties []Property)
 		switch {
 		case err == nil:
 			return m.controlGroup(ctx, name)
-		case isNamed(err, unitExistsName) && again:
-			// The first call was heard after all, and later than the look.
-			if path, ok := m.startedAnyway(ctx, name, properties); ok {
-				return path, nil
-			}
-			return "", c.inTheWay(ctx, name)
-		case isNamed(err, unitExistsName) && !cleared:
+		case isNamed(err, unitExistsName) && !lost && !cleared:
 			cleared = true
 			if err := c.clear(ctx, name); err != nil {
 				return "", err
 			}
-		case isNamed(err, unitExistsName):
+		case isNamed(err, unitExistsName) && !lost:
 			return "", c.inTheWay(ctx, name)
-		case isLost(err) && !again && ctx.Err() == nil:
-			// The bus may have carried the call to systemd, or not.
-			again = true
-			c.Close()
-			if path, ok := m.startedAnyway(ctx, name, properties); ok {
+		case isLost(err), isNamed(err, unitExistsName):
+			// systemd may have heard a call that was lost, or not, or later than the look.
+			if isLost(err) {
+				lost = true
+				c.Close()
+			}
+			state, path := m.startedAnyway(ctx, name, properties)
+			switch {
+			case state == "active":
 				return path, nil
+			case state == "failed":
+				m.undo(c, name, false)
+				return "", &JobError{Result: state}
+			case state == "" && !isLost(err): // somebody else's
+				return "", c.inTheWay(ctx, name)
+			case !p.wait(ctx):
+				m.undo(c, name, true)
+				return "", err
 			}
 		default:
-			m.undo(ctx, c, name, err)
+			var job *JobError
+			overdue := ctx.Err() != nil
+			if overdue || errors.As(err, &job) { // else systemd refused the call, and there is no unit
+				m.undo(c, name, overdue)
+			}
 			return "", err
 		}
 	}
@@ -134,12 +146,13 @@ func (c *connection) state(ctx context.Context, name string) (active, sub, descr
 	return active, sub, description
 }
 
-// startedAnyway says whether the unit runs that a lost call was to start. It is
-// ours if it has our description: before the call the name was free.
-func (m *Manager) startedAnyway(ctx context.Context, name string, properties []Property) (string, bool) {
+// startedAnyway tells the state of the unit that a lost call was to start, and its
+// cgroup where it is active. It is ours if it has our description: before the call the
+// name was free. The state of one that is not ours is empty.
+func (m *Manager) startedAnyway(ctx context.Context, name string, properties []Property) (state, path string) {
 	c, err := m.connect(ctx)
 	if err != nil {
-		return "", false
+		return "", ""
 	}
 	want := ""
 	for _, p := range properties {
@@ -148,26 +161,29 @@ func (m *Manager) startedAnyway(ctx context.Context, name string, properties []P
 		}
 	}
 	active, _, description := c.state(ctx, name)
-	if active != "active" || description != want {
-		return "", false
+	if description != want {
+		return "", ""
 	}
-	path, err := m.controlGroup(ctx, name)
-	return path, err == nil
+	if active != "active" {
+		return active, ""
+	}
+	if path, err = m.controlGroup(ctx, name); err != nil {
+		return "activating", ""
+	}
+	return active, path
 }
 
 // undo removes what a failed or overdue start has left, so that the name is
 // free for the next. It has no error of its own: the start's is the one to tell.
-func (m *Manager) undo(ctx context.Context, c *connection, name string, why error) {
-	var job *JobError
-	overdue := ctx.Err() != nil
-	if !overdue && !errors.As(why, &job) {
-		return // systemd refused the call, and there is no unit
+func (m *Manager) undo(c *connection, name string, stop bool) {
+	// The deadline of the start may be the very reason, so there is another. The answers
+	// are waited for: systemd drops what it has not read when the connection closes.
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if stop {
+		_, _ = c.Call(ctx, managerCall("StopUnit", "ss", name, "replace"))
 	}
-	// The deadline may be the very reason; sending a message does not wait.
-	if overdue {
-		c.tell(managerCall("StopUnit", "ss", name, "replace"))
-	}
-	c.tell(managerCall("ResetFailedUnit", "s", name))
+	_, _ = c.Call(ctx, managerCall("ResetFailedUnit", "s", name))
 }
 
 // ControlGroup is the path of the cgroup of a unit, below the root of the

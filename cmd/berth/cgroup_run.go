@@ -76,7 +76,8 @@ func (p *program) cgroupClassify() *cli.Command {
 		Args: "[PATH] PID…", Least: 1, Most: -1,
 		Summary: "Move processes into a cgroup.",
 		Help: "The first argument is the cgroup's path or, with -g, already a pid. A process is moved into all\n" +
-			"named cgroups or into none; one that can't be moved does not stop the others.",
+			"named cgroups or into none; one that can't be moved does not stop the others.\n" +
+			"Without -g it stays in its systemd unit in hierarchies that have no controllers.",
 		Examples: []string{"berth cgroup classify demo 4711 4712", "berth cgroup classify -g cpu:/demo $$"},
 	}
 	targets.define(&c.Flags)

@@ -120,8 +120,12 @@ type Source struct {
 
 // CgroupDir is one hierarchy as it appears in the container.
 type CgroupDir struct {
-	Name  string   // directory below the mount point; "" for the only one
-	Path  string   // on the host
+	Name string // directory below the mount point; "" for the only one
+	Path string // on the host
+	// Tree is where the host has the whole hierarchy, for a container that is to see all of
+	// it, and its own directory at the place that /proc/self/cgroup tells; "" for a
+	// container that sees its own directory alone.
+	Tree  string
 	Links []string // other names: the controllers of a hierarchy that has several
 }
 

@@ -293,6 +293,9 @@ func (m *maker) start() error {
 		return err
 	}
 	m.child = child
+	if !m.plan.Cgroup.None {
+		child.While(func() bool { return m.group != nil && m.groupFrozen() })
+	}
 	return nil
 }
 

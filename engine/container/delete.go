@@ -149,9 +149,7 @@ func (c *Container) killFirst() error {
 	}
 	defer unix.Close(fd)
 	if c.Cgroup.Unit != "" && c.frozen() {
-		// Before the kill: of a unit that it takes for frozen systemd does not notice that
-		// its cgroup has become empty, and the unit stays for good.
-		c.freezeUnit(false)
+		c.freezeUnit(false) // before the kill, see stopUnit
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 		return nil

@@ -124,17 +124,16 @@ func (c *Container) leftover(ours bool) (*Leftover, error) {
 	switch {
 	case c.Pid == 0:
 		what := slices.Concat(c.Rdt, []string{folder})
-		switch {
-		case c.Cgroup.Unit != "":
-			what = append([]string{"its unit " + c.Cgroup.Unit}, what...)
-		case c.Cgroup.Path != "":
+		if c.Cgroup.Path != "" {
 			busy, err := c.groupBusy()
-			if err != nil {
+			switch {
+			case err != nil:
 				return nil, err
-			}
-			if busy {
+			case busy:
 				c.runtime.warn("container %s: its create was killed, but the cgroup %s meant for it is in use, and is left", c.ID, c.Cgroup.Path)
-			} else {
+			case c.Cgroup.Unit != "":
+				what = append([]string{"its unit " + c.Cgroup.Unit}, what...)
+			default:
 				what = append([]string{"its cgroup " + c.Cgroup.Path}, what...)
 			}
 		}
@@ -177,6 +176,9 @@ func abandoned(g *cgroup.Group) bool {
 	}
 	if len(pids) == 0 {
 		return true
+	}
+	if frozen, err := g.Frozen(); err == nil && frozen {
+		_ = g.Thaw() // or they would not find out
 	}
 	g.Host().Timeout = 2 * time.Second
 	err = g.WaitEmpty()

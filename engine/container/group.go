@@ -10,6 +10,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/engine/compile"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
 
@@ -235,6 +236,18 @@ func cgroupDirs(h *cgroup.Host, place func(*cgroup.Hierarchy) string) []compile.
 	return dirs
 }
 
+// showCgroupTree shows a container that stays in the host's cgroup namespace all of cgroup v2, as
+// systemd's rules for containers ask: half a tree would not have the paths of /proc/self/cgroup. Not so
+// without the host's rights, where the read-only mount would be all that protects the user's other cgroups
+// (CVE-2023-25809).
+func (m *maker) showCgroupTree(dirs []compile.CgroupDir) {
+	if len(dirs) != 1 || dirs[0].Name != "" || m.Cgroup.Path == "" || m.plan.Namespace(specs.CgroupNamespace) != nil ||
+		m.plan.Namespace(specs.UserNamespace) != nil || !m.privileged() {
+		return
+	}
+	dirs[0].Tree = m.host.Cgroups.Unified().Mountpoint
+}
+
 // OpenGroup opens the container's cgroup again, nil where it has none. A group
 // may be closed and used again.
 func (c *Container) OpenGroup() (*cgroup.Group, error) {
@@ -273,4 +286,9 @@ func (m *maker) undoGroup() error {
 		err2 = m.endGroup(m.group.Group)
 	}
 	return errors.Join(err, err2)
+}
+
+func (m *maker) groupFrozen() bool {
+	frozen, err := m.group.Frozen()
+	return err == nil && frozen
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ func (c *Container) kill(signal unix.Signal, all bool) error {
 		}
 	}
 	g, err := c.OpenGroup()
+	if errors.Is(err, fs.ErrNotExist) && !c.Alive() {
+		return ErrNotRunning // systemd removes the cgroup with the last process
+	}
 	if err != nil {
 		return err
 	}

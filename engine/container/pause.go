@@ -1,7 +1,9 @@
 package container
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/berth-runtime/berth/cgroup"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -61,8 +63,7 @@ func (c *Container) WithGroup(do func(*cgroup.Group) error) error {
 	return do(g)
 }
 
-// Pids lists the processes of the container, by its cgroup. One that has stopped and had
-// none has no processes that it would be needed for.
+// Pids lists the processes of the container, by its cgroup; none where it has ended.
 func (c *Container) Pids() ([]int, error) {
 	var pids []int
 	if c.Cgroup.Path == "" && c.status() == specs.StateStopped {
@@ -72,5 +73,8 @@ func (c *Container) Pids() ([]int, error) {
 		pids, err = g.AllProcs()
 		return err
 	})
+	if errors.Is(err, fs.ErrNotExist) && !c.Alive() {
+		return nil, nil // systemd has removed the cgroup with the unit, which ends with its last process
+	}
 	return pids, err
 }

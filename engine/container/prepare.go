@@ -65,6 +65,7 @@ func (m *maker) prepare(r reach) error {
 			return err
 		}
 	}
+	m.showCgroupTree(f.CgroupDirs)
 	if m.o.Attached {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/engine/compile"
@@ -328,7 +329,13 @@ func (b *bringer) outsideMounts() error {
 			if b.group != nil {
 				dirs = func(*cgroup.Host) []compile.CgroupDir { return b.group.dirs() }
 			}
-			for _, dir := range compile.ShownCgroups(m, dirs(b.host.Cgroups)) {
+			shown := dirs(b.host.Cgroups)
+			b.showCgroupTree(shown)
+			for _, dir := range compile.ShownCgroups(m, shown) {
+				if dir.Tree != "" {
+					add(m.Destination, dir.Tree)
+					dir.Name = strings.TrimPrefix(dir.Path, dir.Tree)
+				}
 				add(path.Join(m.Destination, dir.Name), dir.Path)
 			}
 		}

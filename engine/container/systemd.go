@@ -72,6 +72,9 @@ func awaitUnit(p *plan.Plan, h *machine, f *compile.Facts) {
 func (m *maker) startUnit() error {
 	defer m.runtime.Trace.Begin("let systemd start the unit").End()
 	c := &m.plan.Cgroup
+	if err := m.unitPlaceFree(); err != nil {
+		return blame(c.At, err)
+	}
 	made, err := m.bus.Start(context.Background(), c.Unit.Unit, unitProperties(c.Unit, m.child.Pid))
 	if err != nil {
 		return unitError(c.At, err)
@@ -102,6 +105,33 @@ func (m *maker) startUnit() error {
 		}
 	}
 	return m.limitGroup(g)
+}
+
+// unitPlaceFree refuses a place for the unit's cgroup where the child would meet others,
+// or stand still: systemd takes a directory that is there as it is, and puts the child
+// into it, also where it is frozen.
+func (m *maker) unitPlaceFree() error {
+	for at := m.plan.Cgroup.Path; at != "/"; at = path.Dir(at) {
+		g, err := m.host.Cgroups.Open(at, cgroup.Force())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		defer g.Close()
+		if at == m.plan.Cgroup.Path && !m.plan.Cgroup.Unit.IsSlice() {
+			if err := (&group{g}).refuseUsed(); err != nil {
+				return err
+			}
+		}
+		frozen, err := g.Frozen()
+		if err == nil && frozen {
+			err = fmt.Errorf("cgroup %s: %w (thaw it first)", at, cgroup.ErrFrozen)
+		}
+		return err
+	}
+	return nil
 }
 
 // moveInside puts the child into the cgroup inside of the unit's, and gives that
@@ -202,6 +232,11 @@ func (c *Container) stopUnit(g *cgroup.Group) error {
 	bus := newManager()
 	defer bus.Close()
 	if g != nil {
+		if frozen, err := g.Frozen(); err == nil && frozen {
+			// Of a unit that it takes for frozen systemd does not notice that its cgroup has become
+			// empty, and the unit stays for good.
+			_ = bus.Thaw(ctx, c.Cgroup.Unit)
+		}
 		// systemd would ask each process to end, and wait for it.
 		if err := g.Kill(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("container %s: %w", c.ID, err)

@@ -38,7 +38,7 @@ func (c *Container) setLimits(g *cgroup.Group, r *specs.LinuxResources) (cgroup.
 }
 
 // setUnitLimits is Group.Set for the cgroup of a unit: what systemd has properties for goes to it, since it would undo
-// what is done behind its back, and the rest to the files after that. Rules of devices go to both.
+// what is done behind its back, and then all of it to the files, which tell what the kernel refuses. Rules of devices go to both.
 func (c *Container) setUnitLimits(b *bus, h *machine, g *cgroup.Group, r *specs.LinuxResources) (cgroup.Report, error) {
 	layout := plan.UnitLayout(h.Host)
 	layout.Files = g.Layout().Files
@@ -88,13 +88,7 @@ func (c *Container) setUnit(b *bus, h *machine, g *cgroup.Group, limits []ledger
 	}
 	set := func(properties []systemd.Property, devices *device.Policy) error {
 		return c.atStandstill(g, h, devices, func() error {
-			if err := b.Set(ctx, c.Cgroup.Unit, properties); err != nil {
-				return err
-			}
-			// systemd writes them after it has answered. Its answer to the next
-			// question comes later, and what is written to files then is the last word.
-			_, _, err := b.Look(ctx, c.Cgroup.Unit)
-			return err
+			return b.Set(ctx, c.Cgroup.Unit, properties)
 		})
 	}
 	if err := set(properties, devices); err != nil {

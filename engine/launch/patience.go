@@ -21,6 +21,21 @@ type patience struct {
 	bound       time.Duration // 0 for ever
 	signals     int
 	interrupted func() bool
+	frozen      func() bool
+}
+
+// While lets a child that has no other bound be given up where it has stood still in a
+// frozen cgroup for as long as frozenBound: it is only just being made, and nobody else
+// has a reason to stop it.
+func (c *Child) While(frozen func() bool) { c.frozen = frozen }
+
+const frozenBound = 5 * time.Second
+
+// A FrozenError says that a child can't go on.
+type FrozenError struct{ After time.Duration }
+
+func (e *FrozenError) Error() string {
+	return fmt.Sprintf("the process has not gone on for %v, and its cgroup is frozen (thaw it, or the cgroup above it that is: cgroup.freeze and freezer.state tell)", e.After)
 }
 
 // An Impatient error says that a process was waited for long enough.
@@ -60,14 +75,21 @@ func (p *patience) poll(fds []unix.PollFd) (bool, error) {
 	told, began := false, time.Now()
 	for bound := p.bound; ; {
 		left := -1
-		if bound > 0 {
+		switch {
+		case bound > 0:
 			left = max(0, int(time.Until(began.Add(bound)).Milliseconds()))
+		case p.frozen != nil:
+			left = int(frozenBound.Milliseconds())
 		}
 		n, err := sys.Poll(fds, left)
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
 			return true, nil // what is wrong, the read will tell
+		case n == 0 && bound == 0:
+			if p.frozen() {
+				return false, &FrozenError{After: frozenBound}
+			}
 		case n == 0:
 			return false, &Impatient{After: bound, Told: told}
 		case fds[0].Revents != 0:

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,6 +73,10 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 	problems = append(problems, p.planUnitLimits(linux, h)...)
 	u.Annotations, err = unit.Annotations(p.Annotations)
 	problems = append(problems, annotationErrors(err)...)
+	// An annotation wins over the field, also in the file.
+	p.Cgroup.Writes = slices.DeleteFunc(p.Cgroup.Writes, func(w ledger.Write) bool {
+		return slices.ContainsFunc(u.Annotations, func(a unit.Property) bool { return w.Carries(a.Name) })
+	})
 	return append(problems, p.planMachine()...)
 }
 
@@ -92,7 +97,7 @@ func UnitLayout(h *host.Host) ledger.Layout {
 // what a later command knows it as ours.
 func UnitDescription(id string) string { return "berth container " + id }
 
-// planUnitLimits divides the resources into properties and files.
+// planUnitLimits makes properties of the resources, and the writes that come after them.
 func (p *Plan) planUnitLimits(linux *specs.Linux, h *host.Host) []spec.Complaint {
 	u := p.Cgroup.Unit
 	var problems []spec.Complaint

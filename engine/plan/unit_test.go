@@ -52,9 +52,8 @@ func unitPlan(h *host.Host, config string) (*plan.Plan, error) {
 	return plan.New(s, h, plan.Options{ID: "demo", Bundle: "/bundle", SystemdCgroup: true})
 }
 
-// The rows of the driver's tables, from the config to the property: for each the entry of the config stays known. On v1
-// some are files too, where systemd does nothing with the property (cpuset), or not at once what the kernel needs
-// (memory, in an order with swap). Units begin with the same properties, which TestUnitPlaces has.
+// The rows of the driver's tables, from the config to the property, and to the file that is written after it: for each
+// the entry of the config stays known. Units begin with the same properties, which TestUnitPlaces has.
 func TestUnitRows(t *testing.T) {
 	v1, v2 := "legacy", "unified"
 	for _, c := range []struct {
@@ -64,36 +63,36 @@ func TestUnitRows(t *testing.T) {
 		want      []string
 	}{
 		{v1, 252, `{"memory":{"limit":65536}}`, []string{"MemoryLimit=65536 @/linux/resources/memory/limit", "memory.limit_in_bytes=65536"}},
-		{v1, 252, `{"cpu":{"shares":512}}`, []string{"CPUShares=512 @/linux/resources/cpu/shares"}},
+		{v1, 252, `{"cpu":{"shares":512}}`, []string{"CPUShares=512 @/linux/resources/cpu/shares", "cpu.shares=512"}},
 		{v1, 252, `{"blockIO":{"weight":500}}`, []string{"BlockIOWeight=500 @/linux/resources/blockIO/weight", "blkio.bfq.weight=500"}},
-		{v1, 252, `{"pids":{"limit":7}}`, []string{"TasksMax=7 @/linux/resources/pids/limit"}},
+		{v1, 252, `{"pids":{"limit":7}}`, []string{"TasksMax=7 @/linux/resources/pids/limit", "pids.max=7"}},
 		{v1, 252, `{"cpu":{"cpus":"1"}}`, []string{"AllowedCPUs=0x02 (1) @/linux/resources/cpu/cpus", "cpuset.cpus=1"}},
 		{v1, 252, `{"cpu":{"mems":"0"}}`, []string{"AllowedMemoryNodes=0x01 (0) @/linux/resources/cpu/mems", "cpuset.mems=0"}},
 		{v1, 243, `{"cpu":{"cpus":"1"}}`, []string{"cpuset.cpus=1"}},
 		{v1, 243, `{"cpu":{"mems":"0"}}`, []string{"cpuset.mems=0"}},
 		{"hybrid", 252, `{"memory":{"limit":65536}}`, []string{"MemoryLimit=65536 @/linux/resources/memory/limit", "memory.limit_in_bytes=65536"}},
 
-		{v2, 257, `{"memory":{"limit":65536}}`, []string{"MemoryMax=65536 @/linux/resources/memory/limit"}},
-		{v2, 257, `{"memory":{"reservation":65536}}`, []string{"MemoryLow=65536 @/linux/resources/memory/reservation"}},
-		{v2, 257, `{"memory":{"limit":65536,"swap":98304}}`, []string{"MemoryMax=65536 @/linux/resources/memory/limit", "MemorySwapMax=32768 @/linux/resources/memory/swap"}},
-		{v2, 257, `{"cpu":{"shares":1024}}`, []string{"CPUWeight=100 @/linux/resources/cpu/shares"}},
-		{v2, 257, `{"pids":{"limit":7}}`, []string{"TasksMax=7 @/linux/resources/pids/limit"}},
-		{v2, 257, `{"cpu":{"cpus":"1"}}`, []string{"AllowedCPUs=0x02 (1) @/linux/resources/cpu/cpus"}},
-		{v2, 257, `{"cpu":{"mems":"0"}}`, []string{"AllowedMemoryNodes=0x01 (0) @/linux/resources/cpu/mems"}},
+		{v2, 257, `{"memory":{"limit":65536}}`, []string{"MemoryMax=65536 @/linux/resources/memory/limit", "memory.max=65536"}},
+		{v2, 257, `{"memory":{"reservation":65536}}`, []string{"MemoryLow=65536 @/linux/resources/memory/reservation", "memory.low=65536"}},
+		{v2, 257, `{"memory":{"limit":65536,"swap":98304}}`, []string{"MemoryMax=65536 @/linux/resources/memory/limit", "MemorySwapMax=32768 @/linux/resources/memory/swap", "memory.max=65536", "memory.swap.max=32768"}},
+		{v2, 257, `{"cpu":{"shares":1024}}`, []string{"CPUWeight=100 @/linux/resources/cpu/shares", "cpu.weight=100"}},
+		{v2, 257, `{"pids":{"limit":7}}`, []string{"TasksMax=7 @/linux/resources/pids/limit", "pids.max=7"}},
+		{v2, 257, `{"cpu":{"cpus":"1"}}`, []string{"AllowedCPUs=0x02 (1) @/linux/resources/cpu/cpus", "cpuset.cpus=1"}},
+		{v2, 257, `{"cpu":{"mems":"0"}}`, []string{"AllowedMemoryNodes=0x01 (0) @/linux/resources/cpu/mems", "cpuset.mems=0"}},
 		{v2, 257, `{"unified":{"cpu.max":"50000 200000"}}`,
-			[]string{"CPUQuotaPerSecUSec=250000 @/linux/resources/unified/cpu.max", "CPUQuotaPeriodUSec=200000 @/linux/resources/unified/cpu.max"}},
-		{v2, 257, `{"unified":{"cpu.weight":"50"}}`, []string{"CPUWeight=50 @/linux/resources/unified/cpu.weight"}},
-		{v2, 257, `{"unified":{"cpu.idle":"1"}}`, []string{"CPUWeight=0 @/linux/resources/unified/cpu.idle"}},
+			[]string{"CPUQuotaPerSecUSec=250000 @/linux/resources/unified/cpu.max", "CPUQuotaPeriodUSec=200000 @/linux/resources/unified/cpu.max", "cpu.max=50000 200000"}},
+		{v2, 257, `{"unified":{"cpu.weight":"50"}}`, []string{"CPUWeight=50 @/linux/resources/unified/cpu.weight", "cpu.weight=50"}},
+		{v2, 257, `{"unified":{"cpu.idle":"1"}}`, []string{"CPUWeight=0 @/linux/resources/unified/cpu.idle", "cpu.idle=1"}},
 		{v2, 251, `{"unified":{"cpu.idle":"1"}}`, []string{"cpu.idle=1"}},
-		{v2, 257, `{"unified":{"cpuset.cpus":"1"}}`, []string{"AllowedCPUs=0x02 (1) @/linux/resources/unified/cpuset.cpus"}},
-		{v2, 257, `{"unified":{"cpuset.mems":"0"}}`, []string{"AllowedMemoryNodes=0x01 (0) @/linux/resources/unified/cpuset.mems"}},
+		{v2, 257, `{"unified":{"cpuset.cpus":"1"}}`, []string{"AllowedCPUs=0x02 (1) @/linux/resources/unified/cpuset.cpus", "cpuset.cpus=1"}},
+		{v2, 257, `{"unified":{"cpuset.mems":"0"}}`, []string{"AllowedMemoryNodes=0x01 (0) @/linux/resources/unified/cpuset.mems", "cpuset.mems=0"}},
 		{v2, 243, `{"unified":{"cpuset.cpus":"1"}}`, []string{"cpuset.cpus=1"}},
-		{v2, 257, `{"unified":{"memory.high":"65536"}}`, []string{"MemoryHigh=65536 @/linux/resources/unified/memory.high"}},
-		{v2, 257, `{"unified":{"memory.low":"65536"}}`, []string{"MemoryLow=65536 @/linux/resources/unified/memory.low"}},
-		{v2, 257, `{"unified":{"memory.min":"65536"}}`, []string{"MemoryMin=65536 @/linux/resources/unified/memory.min"}},
-		{v2, 257, `{"unified":{"memory.max":"65536"}}`, []string{"MemoryMax=65536 @/linux/resources/unified/memory.max"}},
-		{v2, 257, `{"unified":{"memory.swap.max":"65536"}}`, []string{"MemorySwapMax=65536 @/linux/resources/unified/memory.swap.max"}},
-		{v2, 257, `{"unified":{"pids.max":"8"}}`, []string{"TasksMax=8 @/linux/resources/unified/pids.max"}},
+		{v2, 257, `{"unified":{"memory.high":"65536"}}`, []string{"MemoryHigh=65536 @/linux/resources/unified/memory.high", "memory.high=65536"}},
+		{v2, 257, `{"unified":{"memory.low":"65536"}}`, []string{"MemoryLow=65536 @/linux/resources/unified/memory.low", "memory.low=65536"}},
+		{v2, 257, `{"unified":{"memory.min":"65536"}}`, []string{"MemoryMin=65536 @/linux/resources/unified/memory.min", "memory.min=65536"}},
+		{v2, 257, `{"unified":{"memory.max":"65536"}}`, []string{"MemoryMax=65536 @/linux/resources/unified/memory.max", "memory.max=65536"}},
+		{v2, 257, `{"unified":{"memory.swap.max":"65536"}}`, []string{"MemorySwapMax=65536 @/linux/resources/unified/memory.swap.max", "memory.swap.max=65536"}},
+		{v2, 257, `{"unified":{"pids.max":"8"}}`, []string{"TasksMax=8 @/linux/resources/unified/pids.max", "pids.max=8"}},
 	} {
 		h := plan.SystemdHost(t, c.layout, c.version)
 		bare, err := unitPlan(h, `{"linux":{}}`)

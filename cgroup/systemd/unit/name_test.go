@@ -13,6 +13,8 @@ var resolveCases = []struct {
 	{"", "c1", false, "system.slice", "berth-c1.scope", "/system.slice/berth-c1.scope"},
 	{"", "c1", true, "user.slice", "berth-c1.scope", "/user.slice/berth-c1.scope"},
 	{":berth:c1", "x", false, "system.slice", "berth-c1.scope", "/system.slice/berth-c1.scope"},
+	{":bpf:devices", "x", false, "system.slice", "bpf-devices.scope", "/system.slice/_bpf-devices.scope"},
+	{":bpf:firewall", "x", false, "system.slice", "bpf-firewall.scope", "/system.slice/_bpf-firewall.scope"},
 	{"machine.slice:libpod:abc", "x", true, "machine.slice", "libpod-abc.scope", "/machine.slice/libpod-abc.scope"},
 	{"user-1000.slice:docker:abc", "x", false, "user-1000.slice", "docker-abc.scope", "/user.slice/user-1000.slice/docker-abc.scope"},
 	{"-:p:n", "x", false, "-.slice", "p-n.scope", "/p-n.scope"},

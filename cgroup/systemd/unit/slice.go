@@ -65,7 +65,9 @@ func cgroupName(unit string) string {
 	}
 	prefix, _, _ := strings.Cut(unit, ".")
 	switch prefix {
-	case "cgroup", "cpu", "cpuacct", "cpuset", "io", "blkio", "memory", "devices", "pids":
+	case "cgroup", "cpu", "cpuacct", "cpuset", "io", "blkio", "memory", "devices", "pids",
+		// What systemd has programs for counts as a controller too (cgroup_controller_to_string).
+		"bpf-firewall", "bpf-devices", "bpf-foreign", "bpf-socket-bind", "bpf-restrict-network-interfaces":
 		return "_" + unit
 	}
 	return unit

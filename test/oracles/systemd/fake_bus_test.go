@@ -135,7 +135,9 @@ func (c *fakeClient) handle(msg *dbus.Message) bool {
 	f.mu.Lock()
 	drop := f.breakOn == member
 	if drop {
-		f.breakOn = ""
+		if f.breakMore--; f.breakMore < 0 {
+			f.breakOn = ""
+		}
 	}
 	after := f.breakAfter
 	f.mu.Unlock()

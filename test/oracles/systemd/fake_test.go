@@ -36,9 +36,10 @@ type fakeSystemd struct {
 	jobs     int
 	calls    []string
 
-	// breakOn drops the connection, once, when this method is called;
-	// breakAfter carries the call out first.
+	// breakOn drops the connection when this method is called, breakMore times
+	// more after the first; breakAfter carries the call out first.
 	breakOn    string
+	breakMore  int
 	breakAfter bool
 
 	clients []*fakeClient

@@ -90,9 +90,9 @@ func (t *Tools) hand(g *cgroup.Group, access Access) error {
 			account, mode := access.Admin, access.FileMode
 			switch entry.Name() {
 			case "tasks", "cgroup.procs", "cgroup.threads":
-				if access.Tasks != nil {
-					account = access.Tasks
-				}
+				// Who may set limits may not by that put processes in: of version 1 whoever has
+				// two such files can take his processes out of another's limits.
+				account = access.Tasks
 				if access.TasksMode != nil {
 					mode = access.TasksMode
 				}
