@@ -62,7 +62,7 @@ func (c *compiler) callsOfAsks(p *plan.Process) []sysCall {
 	calls := []sysCall{
 		{"sendto", []uint64{report, 0, 16, unix.MSG_NOSIGNAL}}, {"read", []uint64{report, 0, 1}}, {"exit_group", nil},
 	}
-	if needsAdmin(p) {
+	if loadsAsAdmin(p) {
 		calls = append(calls, sysCall{"capset", nil})
 	}
 	if p.Seccomp.Filter.Notify {
@@ -171,7 +171,7 @@ func WaitsWithMore(p *plan.Plan) bool {
 // loadEarly loads the filter, and lets go of what that took.
 func (c *compiler) loadEarly(p *plan.Process) {
 	c.loadFilter(p)
-	if !needsAdmin(p) {
+	if !loadsAsAdmin(p) {
 		return
 	}
 	c.Because(p.At+"/capabilities", "let go of what loading the seccomp filter took")
