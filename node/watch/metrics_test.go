@@ -182,7 +182,7 @@ func TestJournalRecord(t *testing.T) {
 	}
 	out := &lines{}
 	newJournal(func(string) string { return "" }, out).write(e)
-	if out.String() != "berth-node: one;two\n" {
+	if out.String() != "berth-node: one; two\n" {
 		t.Errorf("%q", out)
 	}
 }
