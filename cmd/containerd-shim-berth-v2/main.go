@@ -17,11 +17,16 @@ func main() {
 }
 
 const help = `The containerd Runtime v2 shim of Berth, with the engine in it. containerd starts it, by the name
-io.containerd.berth.v2; there is nothing in it to be called by hand.
+io.containerd.berth.v2; all there is to be called by hand is upgrade.
 
 Usage: containerd-shim-berth-v2 -namespace NAME -id ID -address SOCKET start|delete
+       containerd-shim-berth-v2 [-namespace NAME] [-address SOCKET] [-in-place] -id ID | -all upgrade
        containerd-shim-berth-v2 -version
        containerd-shim-berth-v2 -info < OPTIONS     what it can do, as containerd's runtime.v2 API has it
+
+upgrade has running shims, the one of container ID or all (of a namespace, of one containerd), replaced by this
+program while their containers run on and containerd sees nothing of it; with -in-place each takes the program that
+is now where its own was, as it does when it gets a SIGHUP. A shim that cannot be replaced stays as it is.
 
 To have containerd use it, name it as runtime_type in its config.toml, or try it by
 ctr run --runtime io.containerd.berth.v2 IMAGE ID.
@@ -45,6 +50,10 @@ func run(args []string) error {
 		return bootstrap.Start(a, os.Stdin, os.Stdout)
 	case a.Command == "delete":
 		return bootstrap.Delete(a, choose.Transient, os.Stdout)
+	case a.Command == "upgrade":
+		return bootstrap.Upgrade(a, os.Stdout)
+	case a.CheckState:
+		return server.CheckState(os.Stdin, os.Stdout)
 	}
 	return server.Run(a, server.Config{Version: version, Engine: choose.Engine})
 }

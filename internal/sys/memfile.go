@@ -18,8 +18,24 @@ func MemoryFile(name string, content []byte) (*os.File, error) {
 }
 
 // MemoryFD is the descriptor of one, without a file of Go's around it.
-func MemoryFD(name string, content []byte) (int, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+func MemoryFD(name string, content []byte) (int, error) { return memoryFD(name, content, 0) }
+
+// SealedFile is a MemoryFile that can no longer be changed, whoever holds it.
+func SealedFile(name string, content []byte) (*os.File, error) {
+	fd, err := memoryFD(name, content, unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	const all = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, all); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("seal a memory file: %w", err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func memoryFD(name string, content []byte, flags int) (int, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|flags)
 	if err != nil {
 		return -1, fmt.Errorf("make a memory file: %w", err)
 	}

@@ -20,8 +20,32 @@ type Args struct {
 	Info        bool
 	// PublishBinary is containerd's own program, which publishes events where there is no socket for that.
 	PublishBinary string
-	// Command is "start", "delete", or "" for the server.
+	// All is every shim, for an upgrade, and InPlace the program that is now where a shim's own was.
+	All, InPlace bool
+	// CheckState is for a program that another shim may hand itself over to: it says whether it
+	// understands the state that it is given as standard input.
+	CheckState bool
+	// TakeOver is the descriptor of the state that the program before this one has left, and Undone
+	// why a program after it has given that back.
+	TakeOver string
+	Undone   string
+	// Command is "start", "delete", "upgrade", or "" for the server.
 	Command string
+}
+
+// Server is the command line of the server, with its program's name first.
+func (a *Args) Server(program string) []string {
+	argv := []string{program, "-namespace", a.Namespace, "-id", a.ID, "-address", a.Address, "-socket", a.Socket}
+	if a.PublishBinary != "" {
+		argv = append(argv, "-publish-binary", a.PublishBinary)
+	}
+	if a.Debug {
+		argv = append(argv, "-debug")
+	}
+	if a.DebugSocket != "" {
+		argv = append(argv, "-debug-socket", a.DebugSocket)
+	}
+	return argv
 }
 
 // ParseArgs reads flags of the form that Go's flag package takes: one dash or
@@ -58,10 +82,10 @@ func ParseArgs(args []string) (*Args, error) {
 		*set = value
 	}
 	switch a.Command {
-	case "", "start", "delete":
+	case "", "start", "delete", "upgrade":
 		return a, nil
 	}
-	return nil, fmt.Errorf("command %q is not known: use start or delete, or none to serve", a.Command)
+	return nil, fmt.Errorf("command %q is not known: use start, delete or upgrade, or none to serve", a.Command)
 }
 
 func (a *Args) boolean(name string) *bool {
@@ -74,6 +98,12 @@ func (a *Args) boolean(name string) *bool {
 		return &a.Help
 	case "info":
 		return &a.Info
+	case "all":
+		return &a.All
+	case "in-place":
+		return &a.InPlace
+	case "check-state":
+		return &a.CheckState
 	}
 	return nil
 }
@@ -95,6 +125,10 @@ func (a *Args) text(name string) *string {
 		return &a.DebugSocket
 	case "publish-binary":
 		return &a.PublishBinary
+	case "take-over":
+		return &a.TakeOver
+	case "undone":
+		return &a.Undone
 	}
 	return nil
 }

@@ -39,23 +39,18 @@ func fork(a *Args, p *params, listener, debug *os.File) error {
 	if err != nil {
 		self = "/proc/self/exe"
 	}
-	argv := []string{os.Args[0], "-namespace", a.Namespace, "-id", a.ID, "-address", a.Address, "-socket", listener.Name()}
 	fd := null.Fd()
 	files := []uintptr{fd, fd, fd, listener.Fd()}
-	if a.PublishBinary != "" {
-		argv = append(argv, "-publish-binary", a.PublishBinary)
-	}
-	if a.Debug {
-		argv = append(argv, "-debug")
-	}
+	server := *a
+	server.Socket, server.DebugSocket = listener.Name(), ""
 	if debug != nil {
-		argv = append(argv, "-debug-socket", debug.Name())
+		server.DebugSocket = debug.Name()
 		files = append(files, debug.Fd())
 	}
 	if err := keepNothing(); err != nil {
 		return err
 	}
-	pid, err := entry.ForkExec(self, argv, &syscall.ProcAttr{
+	pid, err := entry.ForkExec(self, server.Server(os.Args[0]), &syscall.ProcAttr{
 		Env:   serverEnv(p),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 // What a caller branches on.
@@ -24,6 +26,8 @@ type Engine interface {
 	Create(ctx context.Context, spec *Create) (Container, *Process, error)
 	// Restore makes a container from a checkpoint; its init runs.
 	Restore(ctx context.Context, spec *Create, from *Restore) (Container, *Process, error)
+	// Find gives a container that was made before, by another program of this process, without looking for it.
+	Find(id, bundle string) Container
 	// Remove kills and removes whatever is left of a container, by its id alone.
 	// That there is nothing left is no error.
 	Remove(ctx context.Context, id string) error
@@ -60,6 +64,8 @@ type Cgroup interface {
 	OOMKills() (uint64, error)
 	// WatchOOM calls risen with that count when it has risen, until stop is called.
 	WatchOOM(risen func(kills uint64)) (stop func(), err error)
+	// Handover writes it down for another program.
+	Handover() *wire.HandoverCgroup
 	Close()
 }
 

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/berth-runtime/berth/internal/sys"
+	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/reaper"
@@ -37,6 +38,12 @@ func (b *binary) forward(e *wire.Envelope) error {
 	}
 	return err
 }
+
+// It cannot be interrupted: whoever suspends waits for the program that is under way.
+func (b *binary) suspend()                                        {}
+func (b *binary) resume()                                         {}
+func (b *binary) handover(*wire.HandoverEvents, *fds.Table)       {}
+func (b *binary) takeOver(*wire.HandoverEvents, *fds.Table) error { return nil }
 
 func (b *binary) publish(e *wire.Envelope) error {
 	event, err := sys.MemoryFile("event", wire.Marshal(e.Event))

@@ -32,7 +32,8 @@ echo "$* $(tr -cd 'a-z0-9' < event | grep -o 'number[0-9]' | head -n 1)" >> take
 		t.Fatal(err)
 	}
 	var said []string
-	p := start(&binary{path: containerd, address: "/run/containerd.sock", reaper: r, most: 4}, "ns", func(text string) { said = append(said, text) })
+	p := newPublisher(&binary{path: containerd, address: "/run/containerd.sock", reaper: r, most: 4}, "ns", func(text string) { said = append(said, text) })
+	p.Resume()
 	for _, id := range []string{"number1", "number2", "never", "number3"} {
 		p.Publish(&wire.TaskExit{ContainerID: id, ID: id})
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/reaper"
@@ -22,6 +23,11 @@ const (
 // forwarder takes one event to containerd. A *ttrpc.Error is its refusal; after any other error the event is tried again.
 type forwarder interface {
 	forward(*wire.Envelope) error
+	// suspend has forward return ttrpc.ErrSuspended, if it can, until resume; then the same event is to be forwarded again.
+	suspend()
+	resume()
+	handover(*wire.HandoverEvents, *fds.Table)
+	takeOver(*wire.HandoverEvents, *fds.Table) error
 }
 
 // Publisher sends events to containerd.
@@ -35,26 +41,71 @@ type Publisher struct {
 	more   chan struct{} // has an element when the queue may not be empty
 	closed chan struct{}
 	empty  chan struct{} // closed when the sender has left
+
+	// refused is how often the first of the queue has been, and is the sender's.
+	refused int
+	// stop is closed to have the sender stop, and stopped by it; both are made anew when it goes on.
+	stop, stopped chan struct{}
 }
 
-// New starts a publisher for the socket at an address.
+// New makes a publisher for the socket at an address. It begins to send when Resume is called.
 func New(address, namespace string, log func(string)) *Publisher {
-	return start(&socket{path: ttrpc.Path(address), namespace: namespace}, namespace, log)
+	return newPublisher(&socket{path: ttrpc.Path(address), namespace: namespace}, namespace, log)
 }
 
-// NewByBinary starts a publisher that has containerd's own program send each event, as shims did before there was a socket
+// NewByBinary makes a publisher that has containerd's own program send each event, as shims did before there was a socket
 // for them: the contract of Runtime v2 has both.
 func NewByBinary(path, address, namespace string, r *reaper.Reaper, log func(string)) *Publisher {
-	return start(&binary{path: path, address: address, reaper: r, most: mostFailures}, namespace, log)
+	return newPublisher(&binary{path: path, address: address, reaper: r, most: mostFailures}, namespace, log)
 }
 
-func start(to forwarder, namespace string, log func(string)) *Publisher {
-	p := &Publisher{
+func newPublisher(to forwarder, namespace string, log func(string)) *Publisher {
+	return &Publisher{
 		to: to, namespace: namespace, log: log,
 		more: make(chan struct{}, 1), closed: make(chan struct{}), empty: make(chan struct{}),
 	}
-	go p.send()
-	return p
+}
+
+// Resume begins to send, or goes on where Suspend has stopped it.
+func (p *Publisher) Resume() {
+	p.to.resume()
+	p.stop, p.stopped = make(chan struct{}), make(chan struct{})
+	go p.send(p.stop, p.stopped)
+}
+
+// Suspend stops the sending. It is not stopped, and Resume is not to be called, if it returns false: what is being done did not
+// end in time.
+func (p *Publisher) Suspend(limit time.Duration) bool {
+	p.to.suspend()
+	close(p.stop)
+	select {
+	case <-p.stopped:
+		return true
+	case <-time.After(limit):
+	}
+	// It stops some time or other, and is then to go on.
+	stopped := p.stopped
+	go func() {
+		<-stopped
+		p.Resume()
+	}()
+	return false
+}
+
+// Handover writes a suspended publisher down.
+func (p *Publisher) Handover(t *fds.Table) *wire.HandoverEvents {
+	h := &wire.HandoverEvents{Queue: p.queue, Refused: uint32(p.refused)}
+	p.to.handover(h, t)
+	return h
+}
+
+// TakeOver is for a new publisher, that goes on where Handover has left off.
+func (p *Publisher) TakeOver(h *wire.HandoverEvents, t *fds.Table) error {
+	if h == nil {
+		return nil
+	}
+	p.queue, p.refused = h.Queue, int(h.Refused)
+	return p.to.takeOver(h, t)
 }
 
 // Publish queues an event. It never waits.
@@ -103,47 +154,68 @@ func (p *Publisher) drop() {
 	}
 }
 
-func (p *Publisher) send() {
-	defer close(p.empty)
+func (p *Publisher) send(stop, stopped chan struct{}) {
 	for {
+		select {
+		case <-stop:
+			close(stopped)
+			return
+		default:
+		}
 		envelope := p.head()
 		if envelope == nil {
 			select {
 			case <-p.more:
 				continue
+			case <-stop:
+				close(stopped)
+				return
 			case <-p.closed:
 			}
 			if p.head() == nil {
+				close(p.empty)
 				return
 			}
 			continue
 		}
-		p.deliver(envelope)
+		if !p.deliver(envelope, stop) {
+			close(stopped)
+			return
+		}
+		p.refused = 0
 		p.drop()
 	}
 }
 
-// deliver tries until containerd has taken the event, or refused it for good.
-func (p *Publisher) deliver(envelope *wire.Envelope) {
-	pause, refused, told := firstPause, 0, false
+// deliver tries until containerd has taken the event, or refused it for good. It returns false if it was stopped.
+func (p *Publisher) deliver(envelope *wire.Envelope, stop chan struct{}) bool {
+	pause, told := firstPause, false
 	for {
 		err := p.to.forward(envelope)
 		if err == nil {
-			return
+			return true
 		}
 		var answer *ttrpc.Error
-		if errors.As(err, &answer) {
-			if refused++; refused == refusals || answer.Code == ttrpc.InvalidArgument {
+		switch {
+		case errors.Is(err, ttrpc.ErrSuspended):
+			<-stop
+			return false
+		case errors.As(err, &answer):
+			if p.refused++; p.refused == refusals || answer.Code == ttrpc.InvalidArgument {
 				p.log("containerd refuses event " + envelope.Topic + ": " + err.Error())
-				return
+				return true
 			}
-		} else if !told {
+		case !told:
 			p.log("publish event " + envelope.Topic + ", will be tried again: " + err.Error())
 			told = true
 		}
 		// There is nothing to be woken by: a socket that is not served yet, or not
 		// there, cannot be polled.
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-stop:
+			return false
+		}
 		pause = min(2*pause, longestPause)
 	}
 }

@@ -26,10 +26,11 @@ var host = sync.OnceValues(cgroup.Detect)
 // removes a unit's cgroup with the last process, before any process can look at it.
 type Group struct {
 	host  *cgroup.Host
-	group *cgroup.Group
+	group *cgroup.Group // nil where it had gone when this program came
 
 	mu     sync.Mutex
 	last   *cgroup.Stats // the last whole reading
+	before *wire.Any     // that of the program before this one, until there is one
 	kills  uint64        // OOM kills, as far as is known
 	closed bool
 }
@@ -40,13 +41,7 @@ func OfProcess(pid int) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	var here []string
-	for _, name := range controllers {
-		if h.Controller(name) != nil {
-			here = append(here, name)
-		}
-	}
-	group, err := h.OfProcess(pid, cgroup.Only(here...))
+	group, err := h.OfProcess(pid, only(h))
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup of process %d: %w", pid, err)
 	}
@@ -58,6 +53,17 @@ func OfProcess(pid int) (*Group, error) {
 	return g, nil
 }
 
+// only are the controllers that this machine has.
+func only(h *cgroup.Host) cgroup.Option {
+	var here []string
+	for _, name := range controllers {
+		if h.Controller(name) != nil {
+			here = append(here, name)
+		}
+	}
+	return cgroup.Only(here...)
+}
+
 // directory is the one whose files say most.
 func (g *Group) directory() string { return g.group.Directory("memory") }
 
@@ -65,10 +71,10 @@ func (g *Group) directory() string { return g.group.Directory("memory") }
 func (g *Group) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.closed {
-		g.closed = true
+	if !g.closed && g.group != nil {
 		g.group.Close()
 	}
+	g.closed = true
 }
 
 // Stats reads the counters into a message of the host's version. Of a cgroup
@@ -79,7 +85,9 @@ func (g *Group) Stats() (typeURL string, message []byte, err error) {
 	s, err := g.read()
 	switch {
 	case err == nil:
-		g.last = s
+		g.last, g.before = s, nil
+	case errors.Is(err, engine.ErrNoStats) && g.before != nil:
+		return g.before.TypeURL, g.before.Value, nil
 	case !errors.Is(err, engine.ErrNoStats) || g.last == nil:
 		return "", nil, err
 	}
@@ -94,7 +102,7 @@ func (g *Group) Stats() (typeURL string, message []byte, err error) {
 
 // read reads all counters, or says ErrNoStats where the cgroup has gone.
 func (g *Group) read() (*cgroup.Stats, error) {
-	if g.closed {
+	if g.closed || g.group == nil {
 		return nil, engine.ErrNoStats
 	}
 	s, err := g.group.Stats(cgroup.CPU, cgroup.Memory, cgroup.IO, cgroup.Pids, cgroup.Hugetlb, cgroup.RDMA)
@@ -116,7 +124,7 @@ func (g *Group) read() (*cgroup.Stats, error) {
 func (g *Group) OOMKills() (uint64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if g.closed || g.group == nil {
 		return 0, engine.ErrNoStats
 	}
 	text, err := g.group.ReadFile("memory.events")
@@ -145,6 +153,9 @@ var watcher struct {
 
 // WatchOOM calls risen with the count of kills when it has risen, until stop is called.
 func (g *Group) WatchOOM(risen func(kills uint64)) (stop func(), err error) {
+	if g.group == nil {
+		return func() {}, nil
+	}
 	w := &watcher
 	w.Lock()
 	defer w.Unlock()

@@ -34,7 +34,9 @@ type Reaper struct {
 	children map[int]*Child
 	holds    int
 
-	wake chan struct{}
+	// sweeping is held by a sweep, until all that it has found has been told of, and from Suspend to Resume.
+	sweeping sync.Mutex
+	wake     chan struct{}
 }
 
 // Child is a process whose end is awaited.
@@ -50,10 +52,21 @@ type Child struct {
 
 // Start makes this process a subreaper and begins to reap.
 func Start() (*Reaper, error) {
+	r, err := Prepare()
+	if err == nil {
+		r.Resume()
+	}
+	return r, err
+}
+
+// Prepare makes this process a subreaper, but reaps nobody until Resume is called: for the
+// program that comes after another one in this process, and has to Adopt its children first.
+func Prepare() (*Reaper, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become a subreaper: %w", err)
 	}
 	r := &Reaper{children: make(map[int]*Child), wake: make(chan struct{}, 1)}
+	r.sweeping.Lock()
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, unix.SIGCHLD)
 	go func() {
@@ -66,6 +79,15 @@ func Start() (*Reaper, error) {
 		}
 	}()
 	return r, nil
+}
+
+// Suspend has nobody reaped, and no end told of, until Resume. What ends meanwhile stays a zombie.
+func (r *Reaper) Suspend() { r.sweeping.Lock() }
+
+// Resume ends what Suspend or Prepare has begun.
+func (r *Reaper) Resume() {
+	r.sweeping.Unlock()
+	r.poke()
 }
 
 // Hold stops the reaping of orphans until release is called. It must be held
@@ -134,6 +156,8 @@ func (r *Reaper) add(pid, pidfd int, onExit func(Exit)) *Child {
 
 // sweep reaps all that has ended and may be reaped now.
 func (r *Reaper) sweep() {
+	r.sweeping.Lock()
+	defer r.sweeping.Unlock()
 	r.mu.Lock()
 	var ended []*Child
 	if r.holds > 0 {
@@ -209,6 +233,33 @@ func (c *Child) Wait() Exit {
 
 // Done is closed when the process has ended and onExit has returned.
 func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Ended gives the child that has ended so, before this program came.
+func (r *Reaper) Ended(e Exit) *Child {
+	c := &Child{Pid: e.Pid, reaper: r, done: make(chan struct{}), exit: e, pidfd: -1}
+	close(c.done)
+	return c
+}
+
+// Ended says whether Done is closed.
+func (c *Child) Ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Known are the pids of the processes whose end is awaited.
+func (r *Reaper) Known() (pids []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for pid := range r.children {
+		pids = append(pids, pid)
+	}
+	return pids
+}
 
 // Signal sends a signal to this very process. It returns ESRCH when that has ended.
 func (c *Child) Signal(sig syscall.Signal) error {

@@ -39,6 +39,7 @@ func New(tasks *task.Service) *Service { return &Service{tasks: tasks} }
 
 // Register makes the service answer on a server.
 func (s *Service) Register(server *ttrpc.Server) {
+	server.Long("containerd.runtime.sandbox.v1.Sandbox", "WaitSandbox")
 	server.Register("containerd.runtime.sandbox.v1.Sandbox", map[string]ttrpc.Handler{
 		"CreateSandbox": task.Method(s.create), "StartSandbox": task.Method(s.start), "Platform": task.Method(s.platform),
 		"StopSandbox": task.Method(s.stop), "WaitSandbox": task.Method(s.wait), "SandboxStatus": task.Method(s.status),
@@ -134,7 +135,7 @@ func (s *Service) wait(ctx context.Context, r *wire.WaitSandboxRequest) (wire.Me
 	case <-b.done:
 		return &wire.WaitSandboxResponse{ExitStatus: uint32(b.exit.Status), ExitedAt: wire.Time(b.exit.At)}, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	}
 }
 

@@ -16,10 +16,11 @@ type logger struct {
 	fields string
 }
 
-// newLogger makes standard error the bundle's log. A FIFO without a reader must
-// hold up nobody, and a line that finds it full is dropped.
-func newLogger(a *bootstrap.Args) *logger {
-	if fd, err := unix.Open("log", unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
+// newLogger makes standard error the bundle's log, unless the program before this one has. A FIFO without a
+// reader must hold up nobody, and a line that finds it full is dropped.
+func newLogger(a *bootstrap.Args, open bool) *logger {
+	if !open {
+	} else if fd, err := unix.Open("log", unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
 		unix.Dup3(fd, 2, 0)
 		unix.Close(fd)
 	}

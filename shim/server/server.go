@@ -43,68 +43,125 @@ type Config struct {
 	Engine func(o *options.Options, namespace string, r *reaper.Reaper, warn func(string)) (engine.Engine, error)
 }
 
+// shim is all parts of a server.
+type shim struct {
+	args   *bootstrap.Args
+	config Config
+	logger *logger
+	own    unix.Stat_t // the socket
+
+	listener, debug *os.File
+	reaper          *reaper.Reaper
+	publisher       *events.Publisher
+	server          *ttrpc.Server
+	tasks           *task.Service
+	sandboxes       *sandbox.Service
+	leave           func()
+	upgrades        upgrades
+}
+
 // Run serves until the shim is shut down or told to leave.
 func Run(a *bootstrap.Args, config Config) error {
-	logger := newLogger(a)
-	// A few hundred kilobytes live: with the usual 100 the heap would grow to 4 MiB.
-	debug.SetGCPercent(40)
 	// The log is a FIFO that loses its reader when containerd restarts, and the
 	// runtime takes a SIGPIPE on descriptor 2 for deadly unless it is ignored.
 	signal.Ignore(unix.SIGPIPE)
-
-	var own unix.Stat_t
-	if err := unix.Stat(a.Socket, &own); err != nil {
-		return fmt.Errorf("find the shim's own socket: %w", err)
-	}
-	r, err := reaper.Start()
-	if err != nil {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, served...)
+	// A few hundred kilobytes live: with the usual 100 the heap would grow to 4 MiB.
+	debug.SetGCPercent(40)
+	s := &shim{args: a, config: config, logger: newLogger(a, a.TakeOver == "")}
+	if a.TakeOver != "" {
+		if err := s.succeed(); err != nil {
+			return err
+		}
+	} else if err := s.begin(); err != nil {
 		return err
 	}
-	if err := unix.SetNonblock(listenerFD, true); err != nil {
-		return fmt.Errorf("descriptor %d is not a listening socket: %w", listenerFD, err)
-	}
-	unix.CloseOnExec(listenerFD)
-	listener := os.NewFile(listenerFD, a.Socket)
-
-	var publisher *events.Publisher
-	if address := os.Getenv("TTRPC_ADDRESS"); address == "" && a.PublishBinary != "" {
-		publisher = events.NewByBinary(a.PublishBinary, a.Address, a.Namespace, r, logger.warn)
-	} else {
-		publisher = events.New(address, a.Namespace, logger.warn)
-	}
-	server := ttrpc.NewServer(logger.warn)
-	engines := &engineCache{engines: make(map[options.Options]engine.Engine)}
-	engines.open = func(o *options.Options) (engine.Engine, error) {
-		return config.Engine(o, a.Namespace, r, logger.warn)
-	}
-	leave := sync.OnceFunc(func() {
-		if err := bootstrap.RemoveSocket(a.Socket, &own); err != nil {
-			logger.warn("remove the socket: " + err.Error())
-		}
-		server.Close()
-	})
-	streams := streaming.New()
-	streams.Register(server)
-	service := task.New(task.Config{
-		Namespace: a.Namespace, Version: config.Version, First: a.ID, Reaper: r, Publish: publisher.Publish,
-		Engine: engines.get, Cgroup: openCgroup, Streams: streams, Log: logger.warn, Shutdown: leave,
-	})
-	service.Register(server)
-	sandbox.New(service).Register(server)
-	idle := time.AfterFunc(idlePause, giveBack)
-	server.OnCall(func() { idle.Reset(idlePause) })
-	handleSignals(logger, leave, service)
-	if a.DebugSocket != "" {
-		stop, err := debugOn(a.DebugSocket, logger, service)
+	go s.handle(signals)
+	if s.debug != nil {
+		stop, err := debugOn(s.debug, s.logger, s.tasks)
 		if err != nil {
 			return err
 		}
 		defer stop()
 	}
-
-	err = server.Serve(listener)
-	publisher.Close(flushLimit)
+	err := s.server.Serve(s.listener)
+	s.publisher.Close(flushLimit)
 	return err
+}
+
+// begin makes the server of a shim that has just been started.
+func (s *shim) begin() (err error) {
+	if s.reaper, err = reaper.Start(); err != nil {
+		return err
+	}
+	if s.listener, err = inherited(listenerFD, s.args.Socket); err != nil {
+		return err
+	}
+	if s.args.DebugSocket != "" {
+		if s.debug, err = inherited(debugFD, s.args.DebugSocket); err != nil {
+			return err
+		}
+	}
+	config, err := s.assemble()
+	if err != nil {
+		return err
+	}
+	s.tasks = task.New(config)
+	s.serve()
+	s.publisher.Resume()
+	return nil
+}
+
+// inherited is a listening socket that start has left.
+func inherited(fd int, path string) (*os.File, error) {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, fmt.Errorf("descriptor %d is not a listening socket: %w", fd, err)
+	}
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// assemble makes the parts that the tasks need, which come next.
+func (s *shim) assemble() (config task.Config, err error) {
+	a, logger := s.args, s.logger
+	if err := unix.Stat(a.Socket, &s.own); err != nil {
+		return config, fmt.Errorf("find the shim's own socket: %w", err)
+	}
+	if address := os.Getenv("TTRPC_ADDRESS"); address == "" && a.PublishBinary != "" {
+		s.publisher = events.NewByBinary(a.PublishBinary, a.Address, a.Namespace, s.reaper, logger.warn)
+	} else {
+		s.publisher = events.New(address, a.Namespace, logger.warn)
+	}
+	s.server = ttrpc.NewServer(logger.warn)
+	engines := &engineCache{engines: make(map[options.Options]engine.Engine)}
+	engines.open = func(o *options.Options) (engine.Engine, error) {
+		return s.config.Engine(o, a.Namespace, s.reaper, logger.warn)
+	}
+	s.leave = sync.OnceFunc(func() {
+		if err := bootstrap.RemoveSocket(a.Socket, &s.own); err != nil {
+			logger.warn("remove the socket: " + err.Error())
+		}
+		s.server.Close()
+	})
+	streams := streaming.New()
+	streams.Register(s.server)
+	return task.Config{
+		Namespace: a.Namespace, Version: s.config.Version, First: a.ID, Reaper: s.reaper, Publish: s.publisher.Publish,
+		Engine: engines.get, Cgroup: openCgroup, FindCgroup: metrics.TakeOver, Streams: streams, Log: logger.warn, Shutdown: s.leave,
+	}, nil
+}
+
+// serve makes all services answer.
+func (s *shim) serve() {
+	s.tasks.Register(s.server)
+	s.sandboxes = sandbox.New(s.tasks)
+	s.sandboxes.Register(s.server)
+	s.upgrades.wanted = make(chan *upgrade, 1)
+	s.server.Register(task.UpgradeService, map[string]ttrpc.Handler{task.UpgradeMethod: task.Method(s.upgrade)})
+	s.server.Long(task.UpgradeService, task.UpgradeMethod)
+	idle := time.AfterFunc(idlePause, giveBack)
+	s.server.OnCall(func() { idle.Reset(idlePause) })
 }
 
 func openCgroup(pid int) (engine.Cgroup, error) {
@@ -112,16 +169,12 @@ func openCgroup(pid int) (engine.Cgroup, error) {
 }
 
 // debugOn serves the debug socket until stop is called.
-func debugOn(path string, logger *logger, service *task.Service) (stop func(), err error) {
+func debugOn(listener *os.File, logger *logger, service *task.Service) (stop func(), err error) {
+	path := listener.Name()
 	var own unix.Stat_t
 	if err := unix.Stat(path, &own); err != nil {
 		return nil, fmt.Errorf("find the shim's own debug socket: %w", err)
 	}
-	if err := unix.SetNonblock(debugFD, true); err != nil {
-		return nil, fmt.Errorf("descriptor %d is not a listening socket: %w", debugFD, err)
-	}
-	unix.CloseOnExec(debugFD)
-	listener := os.NewFile(debugFD, path)
 	var leaving atomic.Bool
 	go func() {
 		if err := serveDebug(listener, service); !leaving.Load() {
@@ -137,21 +190,31 @@ func debugOn(path string, logger *logger, service *task.Service) (stop func(), e
 	}, nil
 }
 
-// handleSignals leaves without harm to the containers when told to, and writes
-// what the shim is doing into the log on SIGUSR1.
-func handleSignals(logger *logger, leave func(), service *task.Service) {
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGUSR1)
-	go func() {
-		for s := range signals {
-			if s == unix.SIGUSR1 {
-				logger.info("SIGUSR1: what this shim is doing follows")
-				logger.text(state(service))
-				continue
+// served are the signals that the shim does something about.
+var served = []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGUSR1, unix.SIGHUP}
+
+// handle leaves without harm to the containers when told to, writes what the shim is doing into the log on SIGUSR1, and
+// has another program take its place when that is asked for, or on SIGHUP.
+func (s *shim) handle(signals chan os.Signal) {
+	var again <-chan time.Time
+	for {
+		select {
+		case signal := <-signals:
+			switch signal {
+			case unix.SIGUSR1:
+				s.logger.info("SIGUSR1: what this shim is doing follows")
+				s.logger.text(state(s.tasks))
+			case unix.SIGHUP:
+				s.want("")
+			default:
+				s.leave()
 			}
-			leave()
+		case <-s.upgrades.wanted:
+			again = s.try(signals)
+		case <-again:
+			again = s.try(signals)
 		}
-	}()
+	}
 }
 
 // engineCache keeps one engine for all containers with the same options.

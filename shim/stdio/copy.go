@@ -1,7 +1,7 @@
 package stdio
 
 import (
-	"io"
+	"errors"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -17,40 +17,124 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // stream copies from one descriptor to another until the source ends.
 type stream struct {
+	dst, src *os.File // no dst is to drop everything
+	failed   func(error)
+	finish   func()
+
 	moved atomic.Int64  // bytes read
 	done  chan struct{} // closed at the end
+
+	rest    []byte // read and not written when it was suspended
+	state   atomic.Int32
+	stopped chan struct{} // closed when state is stopped
 }
 
-// copyStream starts to copy from src to dst, which may be nil to drop
-// everything. What dst fails to take is dropped, so that the process that wrote
+// What a stream's state may be.
+const (
+	copying int32 = iota
+	stopping
+	stopped
+)
+
+// newStream makes a copy from src to dst. What dst fails to take is dropped, so that the process that wrote
 // it goes on; failed is told the first time. finish runs at the end.
-func copyStream(dst io.Writer, src *os.File, failed func(error), finish func()) *stream {
-	s := &stream{done: make(chan struct{})}
-	go func() {
-		defer close(s.done)
-		defer finish()
-		told := false
-		for {
-			buf, n, err := readAvailable(src)
-			if n > 0 {
-				s.moved.Add(int64(n))
-				if dst != nil {
-					// A disk that was full may have room for the next piece.
-					if _, err := dst.Write(buf[:n]); err != nil && !told {
-						failed(err)
-						told = true
-					}
-				}
-			}
-			if buf != nil {
-				buffers.Put(buf)
-			}
-			if err != nil || n == 0 {
-				return
-			}
+func newStream(dst, src *os.File, failed func(error), finish func()) *stream {
+	return &stream{dst: dst, src: src, failed: failed, finish: finish, done: make(chan struct{})}
+}
+
+// run starts to copy.
+func (s *stream) run() {
+	s.stopped = make(chan struct{})
+	s.state.Store(copying)
+	go s.copy()
+}
+
+func (s *stream) copy() {
+	told := false
+	for !s.state.CompareAndSwap(stopping, stopped) {
+		if len(s.rest) > 0 {
+			told = s.put(s.rest, told)
+			continue
 		}
-	}()
-	return s
+		buf, n, err := readAvailable(s.src)
+		if n > 0 {
+			s.moved.Add(int64(n))
+			told = s.put(buf[:n], told)
+		}
+		if buf != nil {
+			buffers.Put(buf)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue // which only suspend sets
+		}
+		if err != nil || n == 0 {
+			s.finish()
+			close(s.done)
+			return
+		}
+	}
+	close(s.stopped)
+}
+
+// put writes what it can until the deadline that suspend sets, and the rest to rest.
+func (s *stream) put(b []byte, told bool) bool {
+	if s.dst == nil {
+		return told
+	}
+	n, err := s.dst.Write(b)
+	rest := []byte(nil)
+	switch {
+	case err == nil:
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		rest = append(rest, b[n:]...)
+	case !told: // a disk that was full may have room for the next piece
+		s.failed(err)
+		told = true
+	}
+	s.rest = rest
+	return told
+}
+
+// longAgo is a deadline that is over.
+var longAgo = time.Unix(1, 0)
+
+// bound sets a deadline. An error says that a file is not polled, and never waits.
+func (s *stream) bound(t time.Time) {
+	s.src.SetReadDeadline(t)
+	if s.dst != nil {
+		s.dst.SetWriteDeadline(t)
+	}
+}
+
+// suspend stops the copy where all that has been read is written, or in rest. It says whether it has stopped, or ended,
+// before the limit: a disk may take its time.
+func (s *stream) suspend(limit <-chan time.Time) bool {
+	s.state.CompareAndSwap(copying, stopping)
+	s.bound(longAgo)
+	select {
+	case <-s.stopped:
+	case <-s.done:
+	case <-limit:
+		return false
+	}
+	return true
+}
+
+// resume has a copy go on that suspend was called for, whether or not that has stopped it.
+func (s *stream) resume() {
+	s.bound(time.Time{})
+	if !s.state.CompareAndSwap(stopping, copying) && s.state.Load() == stopped {
+		s.run()
+	}
+}
+
+func (s *stream) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // readAvailable waits until src has something and reads it into a buffer from

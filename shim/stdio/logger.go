@@ -19,7 +19,7 @@ const loggerGrace = 12 * time.Second
 
 // logger is a running logging program.
 type logger struct {
-	process *reaper.Child
+	process *reaper.Child // nil when it had ended before this program came
 	// out and err are the writing ends of what it reads as descriptors 3 and 4.
 	out, err *os.File
 }

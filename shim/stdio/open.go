@@ -157,7 +157,7 @@ func (s *IO) lead(o *output) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.pipes = append(s.pipes, pipe{read, o})
+	s.pipes = append(s.pipes, pipe{read: read, to: o})
 	return write, s.own(write)
 }
 

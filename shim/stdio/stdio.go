@@ -59,12 +59,15 @@ type IO struct {
 	inPipe  *os.File // writing end of the process's stdin
 	console *os.File
 	streams []*stream
+	input   *stream // what goes to the process
+	started bool
 	closed  bool
 }
 
 type pipe struct {
-	read *os.File
-	to   *output
+	read   *os.File
+	to     *output
+	stream *stream // from when it is copied
 }
 
 // Child is what the process is to get. It belongs to s, until Started.
@@ -82,19 +85,38 @@ func (s *IO) Started(console *os.File) {
 		}
 		return
 	}
-	s.console = console
+	s.console, s.started = console, true
+	s.lay(false, false)
+	for _, st := range s.copies() {
+		st.run()
+	}
+}
+
+// lay makes the copies: the one from the terminal and that of the input unless they have ended. Those from
+// pipes that have ended are in pipes no more.
+func (s *IO) lay(consoleEnded, inputEnded bool) {
 	switch {
-	case console != nil && len(s.outputs) > 0:
-		s.copyOut(s.outputs[0], console, func() {})
-	case console != nil:
-		s.streams = append(s.streams, copyStream(nil, console, nil, func() {}))
+	case s.console == nil || consoleEnded:
+	case len(s.outputs) > 0:
+		s.copyOut(s.outputs[0], s.console, func() {})
+	default:
+		s.streams = append(s.streams, newStream(nil, s.console, nil, func() {}))
 	}
-	for _, p := range s.pipes {
+	for i, p := range s.pipes {
 		s.copyOut(p.to, p.read, func() { p.read.Close() })
+		s.pipes[i].stream = s.streams[len(s.streams)-1]
 	}
-	if s.stdin != nil {
+	if s.stdin != nil && !inputEnded {
 		s.copyIn()
 	}
+}
+
+// copies are all copies, ended or not.
+func (s *IO) copies() []*stream {
+	if s.input == nil {
+		return s.streams
+	}
+	return append(s.streams[:len(s.streams):len(s.streams)], s.input)
 }
 
 func (s *IO) copyOut(to *output, from *os.File, finish func()) {
@@ -103,7 +125,7 @@ func (s *IO) copyOut(to *output, from *os.File, finish func()) {
 			s.log(fmt.Sprintf("output of %s is lost: %v", s.config.ID, err))
 		}
 	}
-	s.streams = append(s.streams, copyStream(to.file, from, failed, func() {
+	s.streams = append(s.streams, newStream(to.file, from, failed, func() {
 		finish()
 		// The client sees the end of the output.
 		to.close()
@@ -117,7 +139,7 @@ func (s *IO) copyIn() {
 	if s.console != nil {
 		to = s.console
 	}
-	copyStream(to, s.stdin.file, func(error) {}, func() {
+	s.input = newStream(to, s.stdin.file, func(error) {}, func() {
 		if to == s.inPipe {
 			to.Close()
 		}
@@ -196,7 +218,7 @@ func (s *IO) Close() {
 	for _, o := range s.outputs {
 		o.close()
 	}
-	if s.logger != nil {
+	if s.logger != nil && s.logger.process != nil {
 		go s.logger.stop(time.After(drainQuiet))
 	}
 }

@@ -19,6 +19,13 @@ const (
 	ForgetMethod = "Forget"
 )
 
+// UpgradeService is the one by which the command "upgrade" asks a shim to take another program. (Of its own, since the package
+// that answers it has all parts of a shim.)
+const (
+	UpgradeService = "berth.shim.v1.Upgrade"
+	UpgradeMethod  = "Upgrade"
+)
+
 // expectation is how long the shim stays for a container that a start has announced. containerd creates it
 // right after the start has answered.
 const expectation = time.Minute
@@ -50,10 +57,10 @@ func (s *Service) unexpect(_ context.Context, r *wire.ConnectRequest) (wire.Mess
 	s.mu.Unlock()
 	if c != nil {
 		done := make(chan struct{})
-		go func() {
+		s.work.do(func() {
 			defer close(done)
 			c.abandon()
-		}()
+		})
 		// The caller then finds nothing left. A create that goes on, in a hook say, it has to end itself.
 		select {
 		case <-done:

@@ -45,6 +45,7 @@ type container struct {
 	// is told of first.
 	checkpointing bool
 
+	anew     bool          // its cgroup is to be watched anew, by this program
 	cgroup   engine.Cgroup // nil if it could not be opened
 	stopOOM  func()
 	oomKills uint64 // OOM kills, as far as is known
@@ -141,19 +142,21 @@ func (p *process) onExit(e reaper.Exit) {
 	switch {
 	case p.execID == "":
 		// What is left may have to be killed first, which takes a call of the engine.
-		go c.initEnded()
+		c.service.work.do(c.initEnded)
 	case e.Status == killed:
-		go func() {
-			c.guarded(c.tellOOM)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			p.settled = true
-			c.settle(p)
-		}()
+		c.service.work.do(func() { c.killedExecEnded(p) })
 	default:
 		p.settled = true
 		c.settle(p)
 	}
+}
+
+func (c *container) killedExecEnded(p *process) {
+	c.guarded(c.tellOOM)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.settled = true
+	c.settle(p)
 }
 
 // killed is the status of what SIGKILL has ended.

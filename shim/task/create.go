@@ -186,6 +186,11 @@ func (c *container) watch(pid int) {
 		return
 	}
 	c.cgroup = group
+	c.watchOOM(group)
+}
+
+func (c *container) watchOOM(group engine.Cgroup) {
+	var err error
 	c.stopOOM, err = group.WatchOOM(func(kills uint64) {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -83,6 +83,7 @@ func (f *fake) Restore(ctx context.Context, s *engine.Create, _ *engine.Restore)
 	}
 	return c, p, err
 }
+func (f *fake) Find(string, string) engine.Container          { return &fakeContainer{fake: f} }
 func (f *fake) Remove(context.Context, string) error          { return nil }
 func (f *fake) Features(context.Context) ([]byte, error)      { return nil, nil }
 func (c *fakeContainer) Pause(context.Context) error          { return c.done("pause", c.pid) }

@@ -74,7 +74,7 @@ func (s *Service) wait(ctx context.Context, r *wire.WaitRequest) (wire.Message, 
 	case <-p.done:
 		return &wire.WaitResponse{ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At)}, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	}
 }
 

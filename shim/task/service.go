@@ -27,8 +27,9 @@ type Config struct {
 	Publish func(wire.Event)
 	// Engine gives the engine for a container's options.
 	Engine func(*options.Options) (engine.Engine, error)
-	// Cgroup opens the cgroup that a process is in.
-	Cgroup func(pid int) (engine.Cgroup, error)
+	// Cgroup opens the cgroup that a process is in, and FindCgroup the one that Handover has written down.
+	Cgroup     func(pid int) (engine.Cgroup, error)
+	FindCgroup func(h *wire.HandoverCgroup, pid int, ended bool) (engine.Cgroup, error)
 	// Streams are what stdio may name instead of files.
 	Streams stdio.Streams
 	Log     func(text string)
@@ -47,13 +48,22 @@ type Service struct {
 	sandbox    string               // bundle of the sandbox that leads them, if there is one
 	asked      bool                 // to shut down
 	closing    bool
+	began      time.Time // when it began to wait for the first
+
+	// work counts what goes on without a call.
+	work work
 }
 
 // New makes a service without containers.
 func New(c Config) *Service {
-	s := &Service{Config: c, first: c.First, containers: make(map[string]*container), expected: make(map[string]time.Time)}
+	s := empty(c)
+	s.first, s.began = c.First, time.Now()
 	time.AfterFunc(expectation, s.nobodyCame)
 	return s
+}
+
+func empty(c Config) *Service {
+	return &Service{Config: c, containers: make(map[string]*container), expected: make(map[string]time.Time)}
 }
 
 // Register makes the service answer on a server, as both versions of the task
@@ -68,6 +78,8 @@ func (s *Service) Register(server *ttrpc.Server) {
 	}
 	server.Register("containerd.task.v2.Task", methods)
 	server.Register("containerd.task.v3.Task", methods)
+	server.Long("containerd.task.v2.Task", "Wait")
+	server.Long("containerd.task.v3.Task", "Wait")
 	server.Register(OwnService, map[string]ttrpc.Handler{ExpectMethod: Method(s.expect), ForgetMethod: Method(s.unexpect)})
 }
 

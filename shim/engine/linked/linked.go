@@ -80,6 +80,9 @@ func (e *Engine) bring(s *engine.Create, do func(container.CreateOptions) (*cont
 	return &handle{runtime: e.runtime, id: s.ID}, p, nil
 }
 
+// Find gives a container that was made before.
+func (e *Engine) Find(id, _ string) engine.Container { return &handle{runtime: e.runtime, id: id} }
+
 // Remove kills and removes what is left of a container.
 func (e *Engine) Remove(ctx context.Context, id string) error {
 	return (&handle{runtime: e.runtime, id: id}).Delete(ctx, true)

@@ -123,6 +123,11 @@ func (r *Runtime) spawn(ctx context.Context, bundle string, args []string, stdio
 	return p, nil
 }
 
+// Find gives a container that was made before.
+func (r *Runtime) Find(id, bundle string) engine.Container {
+	return &container{runtime: r, id: id, bundle: bundle}
+}
+
 // Remove runs delete --force.
 func (r *Runtime) Remove(ctx context.Context, id string) error {
 	dir, err := os.Getwd()

@@ -136,6 +136,7 @@ func TestOrderIsKept(t *testing.T) {
 	d.serve(t, path)
 	defer d.stop()
 	p := events.New("unix://"+path, "ns", func(s string) { t.Log(s) })
+	p.Resume()
 	for i := range 500 {
 		p.Publish(exit(i))
 	}
@@ -148,6 +149,7 @@ func TestNothingIsLostOrDoubledOverARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	d := &daemon{}
 	p := events.New(path, "ns", func(s string) { t.Log(s) })
+	p.Resume()
 	n := 0
 	publish := func(k int) {
 		for range k {
@@ -175,6 +177,7 @@ func TestRefusedEventDoesNotHoldUpTheRest(t *testing.T) {
 	d.serve(t, path)
 	defer d.stop()
 	p := events.New(path, "ns", func(s string) { t.Log(s) })
+	p.Resume()
 	p.Publish(exit(0))
 	p.Publish(&wire.TaskExit{ContainerID: "bad"})
 	p.Publish(exit(1))
@@ -186,6 +189,7 @@ func TestRefusedEventDoesNotHoldUpTheRest(t *testing.T) {
 
 func TestCloseDoesNotWaitForEver(t *testing.T) {
 	p := events.New(filepath.Join(t.TempDir(), "nobody"), "ns", func(string) {})
+	p.Resume()
 	p.Publish(exit(0))
 	p.Close(50 * time.Millisecond) // or the test times out
 }

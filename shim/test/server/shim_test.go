@@ -57,6 +57,7 @@ func TestMain(m *testing.M) {
 	if path, err := buildShim(); err == nil && os.Getenv("BERTH_BIN") == "" {
 		os.RemoveAll(filepath.Dir(path))
 	}
+	os.RemoveAll(othersDir)
 	os.Exit(code)
 }
 
@@ -183,11 +184,14 @@ func (s *shim) goneOrKilled() {
 func alive(pid uint32) bool { return syscall.Kill(int(pid), 0) == nil }
 
 // addExec records a process to be started in the container.
-func (b *box) addExec(id string, args ...string) error {
+func (b *box) addExec(id string, args ...string) error { return b.addExecTo(id, "", args...) }
+
+// addExecTo is for one whose output goes to a FIFO.
+func (b *box) addExecTo(id, stdout string, args ...string) error {
 	b.n.t.Helper()
 	process, err := json.Marshal(&specs.Process{Args: args, Cwd: "/", Env: []string{"PATH=/bin"}})
 	b.n.must(err)
-	_, err = b.Exec(b.n.ctx(), &taskapi.ExecProcessRequest{ID: b.id, ExecID: id, Spec: &anypb.Any{Value: process}})
+	_, err = b.Exec(b.n.ctx(), &taskapi.ExecProcessRequest{ID: b.id, ExecID: id, Stdout: stdout, Spec: &anypb.Any{Value: process}})
 	return err
 }
 

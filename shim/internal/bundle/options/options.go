@@ -123,6 +123,24 @@ func (o *Options) StateRoot(namespace string) string {
 	return filepath.Join(root, namespace)
 }
 
+// Handover writes all options down for another program of this process.
+func (o *Options) Handover() *wire.HandoverOptions {
+	return &wire.HandoverOptions{Runc: &o.RuncOptions, Grouping: o.Grouping, DriverSaid: o.DriverSaid}
+}
+
+// TakeOver gives the options that Handover has written down.
+func TakeOver(h *wire.HandoverOptions) *Options {
+	o := new(Options)
+	if h == nil {
+		return o
+	}
+	if h.Runc != nil {
+		o.RuncOptions = *h.Runc
+	}
+	o.Grouping, o.DriverSaid = h.Grouping, h.DriverSaid
+	return o
+}
+
 // file is where a bundle keeps its options. runc's shim has one of that name.
 const file = "options.json"
 

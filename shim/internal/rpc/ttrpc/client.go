@@ -1,59 +1,82 @@
 package ttrpc
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
+	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
 // Client calls a server over one connection, one call at a time. It is not
-// safe for use by several goroutines, except for Close.
+// safe for use by several goroutines, except for Close and Suspend.
 type Client struct {
 	conn   *os.File
-	in     *bufio.Reader
+	in     *frameReader
 	stream uint32
+
+	// A call that Suspend has interrupted: its stream, 0 for none, what of it is still to be written, and until when it waits.
+	waiting uint32
+	out     []byte
+	until   time.Time
+
+	mu        sync.Mutex
+	suspended bool
 }
 
 // NewClient takes over conn.
 func NewClient(conn *os.File) *Client {
-	return &Client{conn: conn, in: bufio.NewReaderSize(conn, 512), stream: 1}
+	return &Client{conn: conn, in: newFrameReader(conn), stream: 1}
 }
 
 // Close closes the connection; a call that is waiting fails.
 func (c *Client) Close() error { return c.conn.Close() }
 
 // Call calls a method and decodes its answer into resp. An error of type *Error
-// is the server's answer; after any other error the connection is of no use.
+// is the server's answer. After ErrSuspended the same call is to be made again, and goes
+// on where it was; after any other error the connection is of no use.
 func (c *Client) Call(service, method string, metadata []*wire.KeyValue, timeout time.Duration, req, resp wire.Message) error {
-	stream := c.stream
-	c.stream += 2
-	b, err := frame(stream, typeRequest, flagRemoteClosed, &wire.Request{
-		Service: service, Method: method, Metadata: metadata,
-		Payload: wire.Marshal(req), TimeoutNano: int64(timeout),
-	})
-	if err != nil {
-		return &Error{Code: ResourceExhausted, Text: err.Error(), Cause: err}
+	if c.waiting == 0 {
+		b, err := frame(c.stream, typeRequest, flagRemoteClosed, &wire.Request{
+			Service: service, Method: method, Metadata: metadata,
+			Payload: wire.Marshal(req), TimeoutNano: int64(timeout),
+		})
+		if err != nil {
+			return &Error{Code: ResourceExhausted, Text: err.Error(), Cause: err}
+		}
+		c.waiting, c.out, c.until = c.stream, b, time.Now().Add(timeout)
+		c.stream += 2
 	}
-	if err := c.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+	err := c.await(method, resp)
+	if !errors.Is(err, ErrSuspended) {
+		c.waiting, c.out = 0, nil
+	}
+	return err
+}
+
+// await sends what is left of the call, and waits for its answer.
+func (c *Client) await(method string, resp wire.Message) error {
+	if err := c.deadline(); err != nil {
 		return fmt.Errorf("bound a call of %s: %w", method, err)
 	}
-	if _, err := c.conn.Write(b); err != nil {
-		return fmt.Errorf("call %s: %w", method, err)
+	n, err := c.conn.Write(c.out)
+	c.out = c.out[n:]
+	if err != nil {
+		return fmt.Errorf("call %s: %w", method, c.cause(err))
 	}
 	for {
-		h, body, err := readFrame(c.in)
+		h, body, err := c.in.next()
 		var oversized errOversized
-		if errors.As(err, &oversized) && h.stream == stream {
+		if errors.As(err, &oversized) && h.stream == c.waiting {
 			return &Error{Code: ResourceExhausted, Text: "answer of " + method + ": " + err.Error(), Cause: err}
 		}
 		if err != nil {
-			return fmt.Errorf("wait for the answer of %s: %w", method, err)
+			return fmt.Errorf("wait for the answer of %s: %w", method, c.cause(err))
 		}
-		if h.kind != typeResponse || h.stream != stream {
+		if h.kind != typeResponse || h.stream != c.waiting {
 			continue
 		}
 		var r wire.Response
@@ -68,4 +91,64 @@ func (c *Client) Call(service, method string, metadata []*wire.KeyValue, timeout
 		}
 		return nil
 	}
+}
+
+func (c *Client) deadline() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.suspended {
+		return ErrSuspended
+	}
+	return c.conn.SetDeadline(c.until)
+}
+
+// cause tells a deadline that was the call's from one that Suspend has set.
+func (c *Client) cause(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.suspended && errors.Is(err, os.ErrDeadlineExceeded) {
+		return ErrSuspended
+	}
+	return err
+}
+
+// Suspend interrupts the call that is under way, and any other until Resume.
+func (c *Client) Suspend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.suspended = true
+	c.conn.SetDeadline(longAgo)
+}
+
+// Resume ends what Suspend has begun.
+func (c *Client) Resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.suspended = false
+}
+
+// Handover writes a suspended client down.
+func (c *Client) Handover(h *wire.HandoverEvents, t *fds.Table) {
+	// An answer that is longer than ttrpc allows is none of an event's; its connection is given up.
+	if c.in.over.length > 0 {
+		return
+	}
+	h.FD, h.Next, h.Waiting = t.Number(c.conn), c.stream, c.waiting
+	h.In, h.Out = c.in.buf, c.out
+	if c.waiting != 0 {
+		h.Left = int64(time.Until(c.until))
+	}
+}
+
+// TakeOverClient makes the client that Handover has written down, nil of none. It is suspended.
+func TakeOverClient(h *wire.HandoverEvents, t *fds.Table) (*Client, error) {
+	conn, err := t.File(h.FD, "ttrpc connection")
+	if conn == nil {
+		return nil, err
+	}
+	c := NewClient(conn)
+	c.in.buf, c.out, c.stream, c.waiting = h.In, h.Out, h.Next, h.Waiting
+	c.until = time.Now().Add(time.Duration(h.Left))
+	c.suspended = true
+	return c, nil
 }

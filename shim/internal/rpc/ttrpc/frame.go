@@ -38,28 +38,82 @@ func (e errOversized) Error() string {
 	return fmt.Sprintf("message of %d bytes exceeds the %d that ttrpc allows", e.length, maxMessage)
 }
 
-func readFrame(r io.Reader) (header, []byte, error) {
-	var raw [headerSize]byte
-	if _, err := io.ReadFull(r, raw[:]); err != nil {
-		return header{}, nil, err
+// frameReader takes messages from a connection. It keeps what it has read of one that is not whole when an error, such as a
+// deadline, stops it, and goes on from there.
+type frameReader struct {
+	from io.Reader
+	buf  []byte // has been read, and not been given out
+	// over is an oversized message, of which skip bytes are to be dropped.
+	over header
+	skip uint64
+}
+
+// readSize is how much room there is for a read at least.
+const readSize = 1024
+
+func newFrameReader(from io.Reader) *frameReader { return &frameReader{from: from} }
+
+func (f *frameReader) next() (header, []byte, error) {
+	for {
+		if f.over.length > 0 {
+			n := min(uint64(len(f.buf)), f.skip)
+			f.buf, f.skip = f.buf[n:], f.skip-n
+			if f.skip == 0 {
+				h := f.over
+				f.over = header{}
+				return h, nil, errOversized{h.length}
+			}
+		} else if len(f.buf) >= headerSize {
+			h := parseHeader(f.buf)
+			if h.length > maxMessage {
+				f.over, f.skip, f.buf = h, uint64(h.length), f.buf[headerSize:]
+				continue
+			}
+			if end := headerSize + int(h.length); len(f.buf) >= end {
+				body := append([]byte{}, f.buf[headerSize:end]...)
+				f.buf = f.buf[end:]
+				return h, body, nil
+			}
+		}
+		if err := f.fill(); err != nil {
+			return header{}, nil, err
+		}
 	}
-	h := header{
+}
+
+// fill reads more. A message that is not whole is an io.ErrUnexpectedEOF at the end.
+func (f *frameReader) fill() error {
+	want := readSize
+	if f.over.length == 0 && len(f.buf) >= headerSize {
+		want = max(want, headerSize+int(parseHeader(f.buf).length)-len(f.buf))
+	}
+	have := len(f.buf)
+	switch {
+	case cap(f.buf)-have < want:
+		f.buf = append(make([]byte, 0, have+want), f.buf...)
+	case have == 0:
+		f.buf = f.buf[:0]
+	}
+	n, err := f.from.Read(f.buf[have : have+want])
+	f.buf = f.buf[:have+max(n, 0)]
+	switch {
+	case n > 0:
+		return nil // an error comes again
+	case err == io.EOF && (have > 0 || f.over.length > 0):
+		return io.ErrUnexpectedEOF
+	case err == nil:
+		return io.ErrNoProgress
+	}
+	return err
+}
+
+func parseHeader(raw []byte) header {
+	return header{
 		length: binary.BigEndian.Uint32(raw[0:]),
 		stream: binary.BigEndian.Uint32(raw[4:]),
 		kind:   raw[8],
 		flags:  raw[9],
 	}
-	if h.length > maxMessage {
-		if _, err := io.CopyN(io.Discard, r, int64(h.length)); err != nil {
-			return h, nil, err
-		}
-		return h, nil, errOversized{h.length}
-	}
-	body := make([]byte, h.length)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return h, nil, fmt.Errorf("read a message of %d bytes: %w", h.length, err)
-	}
-	return h, body, nil
 }
 
 // frame is header and message in one piece, for one write.

@@ -1,7 +1,6 @@
 package ttrpc
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +23,7 @@ type Handler func(ctx context.Context, payload []byte) (wire.Message, error)
 type Server struct {
 	services map[string]map[string]Handler
 	streams  map[string]StreamHandler // by service and method, with a slash between
+	long     map[string]bool          // calls that Suspend does not wait for, in the same way
 	// log is told of what no caller can be told.
 	log func(text string)
 
@@ -36,17 +36,29 @@ type Server struct {
 	answering sync.WaitGroup
 	connected sync.WaitGroup
 	done      chan struct{} // closed at the end of Close
+
+	suspended bool
+	// accepting is held by who accepts connections, and by Suspend until Resume; reading
+	// counts the connections that are read from.
+	accepting sync.Mutex
+	reading   sync.WaitGroup
+	calls     map[*call]struct{} // under way
+	quiet     sync.Cond          // signalled when a call has ended
 }
 
 // NewServer makes a server; log is told of connections that were refused or broke.
 func NewServer(log func(text string)) *Server {
-	return &Server{
+	s := &Server{
 		services: make(map[string]map[string]Handler),
 		streams:  make(map[string]StreamHandler),
+		long:     make(map[string]bool),
 		log:      log,
 		conns:    make(map[*serverConn]struct{}),
+		calls:    make(map[*call]struct{}),
 		done:     make(chan struct{}),
 	}
+	s.quiet.L = &s.mu
+	return s
 }
 
 // Register adds the methods of a service. It must not be called while serving.
@@ -72,27 +84,39 @@ func (s *Server) Serve(listener *os.File) error {
 	s.listener = listener
 	s.mu.Unlock()
 	for {
-		conn, err := Accept(listener)
-		switch {
-		case err != nil && s.isClosed():
-			<-s.done
-			return nil
-		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENOMEM):
-			// The connection stays in the queue and so the socket stays readable: there
-			// is nothing to wait for but time.
-			s.log("accept: " + err.Error())
-			time.Sleep(50 * time.Millisecond)
-			continue
-		case err != nil:
-			return fmt.Errorf("accept on %s: %w", listener.Name(), err)
+		if ended, err := s.accept(listener); ended {
+			return err
 		}
-		if err := SamePeer(conn); err != nil {
-			s.log("connection refused: " + err.Error())
-			conn.Close()
-			continue
-		}
-		s.start(conn)
 	}
+}
+
+// accept takes one connection, if there is one before Suspend or Close.
+func (s *Server) accept(listener *os.File) (ended bool, err error) {
+	s.accepting.Lock()
+	defer s.accepting.Unlock()
+	conn, err := Accept(listener)
+	switch {
+	case err != nil && s.isClosed():
+		<-s.done
+		return true, nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return false, nil // Suspend is waiting for its turn
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENOMEM):
+		// The connection stays in the queue and so the socket stays readable: there
+		// is nothing to wait for but time.
+		s.log("accept: " + err.Error())
+		time.Sleep(50 * time.Millisecond)
+		return false, nil
+	case err != nil:
+		return true, fmt.Errorf("accept on %s: %w", listener.Name(), err)
+	}
+	if err := SamePeer(conn); err != nil {
+		s.log("connection refused: " + err.Error())
+		conn.Close()
+		return false, nil
+	}
+	s.start(conn)
+	return false, nil
 }
 
 // closeGrace is how long Close waits for calls that are under way, and linger
@@ -150,14 +174,27 @@ func (s *Server) isClosed() bool {
 type serverConn struct {
 	server *Server
 	file   *os.File
-	write  sync.Mutex
+	in     *frameReader
+	last   uint32 // greatest stream so far
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	write sync.Mutex
+	out   []byte // what Suspend has left to be written, under write
 
 	mu      sync.Mutex
 	streams map[uint32]*Stream // that are open
+	waiting []*call            // what Suspend has interrupted
+}
+
+func (s *Server) newConn(file *os.File) *serverConn {
+	c := &serverConn{server: s, file: file, in: newFrameReader(file), streams: make(map[uint32]*Stream)}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
 }
 
 func (s *Server) start(file *os.File) {
-	c := &serverConn{server: s, file: file, streams: make(map[uint32]*Stream)}
+	c := s.newConn(file)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -166,32 +203,44 @@ func (s *Server) start(file *os.File) {
 	}
 	s.conns[c] = struct{}{}
 	s.connected.Add(1)
+	if !s.suspended {
+		s.read(c)
+	}
+}
+
+// read has a connection read from, until it ends or Suspend is called. The server's lock must be held.
+func (s *Server) read(c *serverConn) {
+	s.reading.Add(1)
 	go func() {
-		defer s.connected.Done()
-		if err := guard.Do(s.log, c.serve); err != nil {
+		defer s.reading.Done()
+		err := guard.Do(s.log, c.serve)
+		if errors.Is(err, ErrSuspended) {
+			return
+		}
+		if err != nil {
 			s.log("connection lost: " + err.Error())
 		}
+		c.cancel()
+		c.endStreams()
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
-		file.Close()
+		c.file.Close()
+		s.connected.Done()
 	}()
 }
 
 // serve reads requests until the peer closes the connection.
 func (c *serverConn) serve() error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	defer c.endStreams()
-	in := bufio.NewReaderSize(c.file, 1024)
-	var last uint32
 	for {
-		h, body, err := readFrame(in)
+		h, body, err := c.in.next()
 		var oversized errOversized
 		switch {
 		case errors.As(err, &oversized):
 			c.refuse(h.stream, ResourceExhausted, oversized.Error())
 			continue
+		case errors.Is(err, os.ErrDeadlineExceeded): // which only Suspend sets
+			return ErrSuspended
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, os.ErrClosed), errors.Is(err, unix.ECONNRESET):
 			return nil
 		case err != nil:
@@ -209,25 +258,28 @@ func (c *serverConn) serve() error {
 		if h.kind != typeRequest {
 			continue // something of a later protocol
 		}
-		if h.stream%2 != 1 || h.stream <= last {
+		if h.stream%2 != 1 || h.stream <= c.last {
 			c.refuse(h.stream, InvalidArgument, "stream id must be odd and greater than any before it")
 			continue
 		}
-		last = h.stream
+		c.last = h.stream
 		req := new(wire.Request)
 		if err := wire.Unmarshal(body, req); err != nil {
 			c.refuse(h.stream, InvalidArgument, "read the request: "+err.Error())
 			continue
 		}
 		if h.flags&flagRemoteOpen != 0 {
-			c.openStream(ctx, h.stream, req)
+			c.openStream(c.ctx, h.stream, req)
 			continue
 		}
-		c.server.answering.Add(1)
-		go func() {
-			defer c.server.answering.Done()
-			c.handle(ctx, h.stream, req)
-		}()
+		if c.server.onCall != nil {
+			c.server.onCall()
+		}
+		call := &call{conn: c, stream: h.stream, service: req.Service, method: req.Method, payload: req.Payload}
+		if req.TimeoutNano != 0 { // below 0 where the client's time was over when it sent
+			call.until = time.Now().Add(time.Duration(req.TimeoutNano))
+		}
+		call.begin()
 	}
 }
 
@@ -267,40 +319,6 @@ func (c *serverConn) endStreams() {
 	}
 }
 
-func (c *serverConn) handle(ctx context.Context, stream uint32, req *wire.Request) {
-	if c.server.onCall != nil {
-		c.server.onCall()
-	}
-	if req.TimeoutNano != 0 { // below 0 where the client's time was over when it sent
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(req.TimeoutNano))
-		defer cancel()
-	}
-	methods, known := c.server.services[req.Service]
-	if !known {
-		c.refuse(stream, Unimplemented, "service "+req.Service+" is not implemented")
-		return
-	}
-	h, known := methods[req.Method]
-	if !known {
-		c.refuse(stream, Unimplemented, "method "+req.Method+" of "+req.Service+" is not implemented")
-		return
-	}
-	var answer []byte
-	err := guard.Do(c.server.log, func() error {
-		message, err := h(ctx, req.Payload)
-		if err == nil {
-			answer = wire.Marshal(message)
-		}
-		return err
-	})
-	if err != nil {
-		c.refuse(stream, CodeOf(err), err.Error())
-		return
-	}
-	c.answer(stream, &wire.Response{Status: &wire.Status{}, Payload: answer})
-}
-
 func (c *serverConn) refuse(stream uint32, code Code, text string) {
 	c.answer(stream, &wire.Response{Status: &wire.Status{Code: int32(code), Message: text}})
 }
@@ -318,6 +336,14 @@ func (c *serverConn) answer(stream uint32, r *wire.Response) {
 func (c *serverConn) send(b []byte) error {
 	c.write.Lock()
 	defer c.write.Unlock()
-	_, err := c.file.Write(b)
+	if len(c.out) > 0 {
+		c.out = append(c.out, b...)
+		return nil
+	}
+	n, err := c.file.Write(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) { // which only Suspend sets
+		c.out = append(c.out, b[n:]...)
+		return nil
+	}
 	return err
 }

@@ -77,7 +77,7 @@ func TestOversizedFrameIsRefusedAndTheConnectionLives(t *testing.T) {
 	big := make([]byte, headerSize+maxMessage+1)
 	copy(big, []byte{0, 0x40, 0, 1, 0, 0, 0, 1, typeRequest, 0})
 	go conn.Write(big)
-	_, body, err := readFrame(conn)
+	_, body, err := newFrameReader(conn).next()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestStreamIdsMustBeOddAndRise(t *testing.T) {
 			if _, err := conn.Write(b); err != nil {
 				t.Fatal(err)
 			}
-			_, body, err := readFrame(conn)
+			_, body, err := newFrameReader(conn).next()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +163,7 @@ func FuzzServerReads(f *testing.F) {
 			"m":     func(context.Context, []byte) (wire.Message, error) { return &wire.Empty{}, nil },
 			"fails": func(context.Context, []byte) (wire.Message, error) { return nil, unix.EPERM },
 		})
-		c := &serverConn{server: s, file: pair[0], streams: map[uint32]*Stream{}}
+		c := s.newConn(pair[0])
 		go func() {
 			c.serve()
 			s.answering.Wait()
@@ -176,8 +176,8 @@ func FuzzServerReads(f *testing.F) {
 			}
 		}()
 		asked := map[uint32]int{}
-		for in := bytes.NewReader(b); ; {
-			h, _, err := readFrame(in)
+		for in := newFrameReader(bytes.NewReader(b)); ; {
+			h, _, err := in.next()
 			var oversized errOversized
 			if err != nil && !errors.As(err, &oversized) {
 				break
@@ -186,8 +186,8 @@ func FuzzServerReads(f *testing.F) {
 				asked[h.stream]++
 			}
 		}
-		for {
-			h, _, err := readFrame(pair[1])
+		for in := newFrameReader(pair[1]); ; {
+			h, _, err := in.next()
 			if err != nil {
 				if err != io.EOF && !errors.Is(err, unix.ECONNRESET) {
 					t.Error(err)

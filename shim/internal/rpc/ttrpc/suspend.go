@@ -1,0 +1,191 @@
+package ttrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-runtime/berth/shim/internal/fds"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+)
+
+// ErrSuspended is the cause by which the context of a long call ends when the server is suspended. A handler that returns
+// it is called again after Resume, or by the program that comes after this one; nothing of what it has done may be lost.
+var ErrSuspended = errors.New("the shim is taking another program")
+
+// longAgo is a deadline that is over.
+var longAgo = time.Unix(1, 0)
+
+// Long says of methods that they may wait for ever, and can be interrupted: see ErrSuspended. It must not be called while serving.
+func (s *Server) Long(service string, methods ...string) {
+	for _, m := range methods {
+		s.long[service+"/"+m] = true
+	}
+}
+
+type resumed struct{}
+
+// Resumed says whether a call has been interrupted before.
+func Resumed(ctx context.Context) bool { return ctx.Value(resumed{}) != nil }
+
+// Suspend stops accepting and reading, interrupts long calls, and lets the others be answered. When it returns, nothing is
+// under way until Resume; but an error says what did not end in time, and all goes on as before.
+func (s *Server) Suspend(limit time.Duration) error {
+	end := time.Now().Add(limit)
+	s.mu.Lock()
+	switch {
+	case s.closed || s.listener == nil:
+		s.mu.Unlock()
+		return errors.New("the shim is about to leave")
+	case s.suspended:
+		s.mu.Unlock()
+		return ErrSuspended
+	}
+	s.suspended = true
+	s.listener.SetReadDeadline(longAgo)
+	for c := range s.conns {
+		c.file.SetReadDeadline(longAgo)
+		// What a peer does not take is handed on.
+		c.file.SetWriteDeadline(end.Add(-limit / 2))
+	}
+	s.mu.Unlock()
+	s.accepting.Lock()
+	s.reading.Wait()
+
+	s.mu.Lock()
+	wake := time.AfterFunc(limit, func() {
+		s.mu.Lock()
+		s.quiet.Broadcast()
+		s.mu.Unlock()
+	})
+	defer wake.Stop()
+	for len(s.calls) > 0 && time.Now().Before(end) {
+		for c := range s.calls {
+			if s.long[c.service+"/"+c.method] {
+				c.interrupt(ErrSuspended)
+			}
+		}
+		s.quiet.Wait()
+	}
+	var busy []string
+	for c := range s.calls {
+		busy = append(busy, c.method)
+	}
+	for c := range s.conns {
+		c.mu.Lock()
+		if n := len(c.streams); n > 0 {
+			busy = append(busy, fmt.Sprintf("%d streams of input and output over its socket", n))
+		}
+		c.mu.Unlock()
+	}
+	s.mu.Unlock()
+	if len(busy) > 0 {
+		s.Resume()
+		slices.Sort(busy)
+		return fmt.Errorf("the shim is busy with %s", strings.Join(busy, ", "))
+	}
+	return nil
+}
+
+// Resume goes on where Suspend has stopped, or where the program before this one has.
+func (s *Server) Resume() {
+	s.mu.Lock()
+	s.suspended = false
+	s.listener.SetReadDeadline(time.Time{})
+	waiting := make([]*call, 0, len(s.conns))
+	for c := range s.conns {
+		c.file.SetDeadline(time.Time{})
+		waiting = append(waiting, c.waiting...)
+		c.waiting = nil
+		go c.flush()
+		s.read(c)
+	}
+	s.mu.Unlock()
+	for _, c := range waiting {
+		c.again = true
+		c.begin()
+	}
+	s.accepting.Unlock()
+}
+
+// flush writes what Suspend has left.
+func (c *serverConn) flush() {
+	c.write.Lock()
+	defer c.write.Unlock()
+	if len(c.out) == 0 {
+		return
+	}
+	n, err := c.file.Write(c.out)
+	c.out = c.out[n:]
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.out = nil // the peer is gone
+	}
+}
+
+// Handover writes a suspended server down.
+func (s *Server) Handover(t *fds.Table) *wire.HandoverServer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := &wire.HandoverServer{Listener: t.Number(s.listener)}
+	for c := range s.conns {
+		c.write.Lock() // flush may have it, until the deadline
+		one := &wire.HandoverConn{
+			FD: t.Number(c.file), In: c.in.buf, Out: c.out, Last: c.last,
+			Skip: c.in.skip, Over: c.in.over.stream, Length: c.in.over.length,
+		}
+		c.write.Unlock()
+		for _, w := range c.waiting {
+			left := int64(0)
+			if !w.until.IsZero() {
+				if left = int64(time.Until(w.until)); left == 0 {
+					left = -1
+				}
+			}
+			one.Calls = append(one.Calls, &wire.HandoverCall{Stream: w.stream, Service: w.service, Method: w.method, Payload: w.payload, Left: left})
+		}
+		h.Conns = append(h.Conns, one)
+	}
+	return h
+}
+
+// TakeOver makes the server one that Handover has written down, and that is suspended.
+func (s *Server) TakeOver(h *wire.HandoverServer, t *fds.Table) error {
+	if h == nil {
+		return errors.New("there is no server in the state")
+	}
+	listener, err := t.File(h.Listener, "listening socket")
+	if err == nil && listener == nil {
+		err = errors.New("there is no listening socket in the state")
+	}
+	if err != nil {
+		return err
+	}
+	s.listener, s.suspended = listener, true
+	s.accepting.Lock()
+	for _, one := range h.Conns {
+		file, err := t.File(one.FD, "ttrpc connection")
+		if err != nil {
+			return err
+		}
+		if file == nil {
+			continue // closed meanwhile
+		}
+		c := s.newConn(file)
+		c.in.buf, c.out, c.last = one.In, one.Out, one.Last
+		c.in.skip, c.in.over = one.Skip, header{stream: one.Over, length: one.Length}
+		for _, w := range one.Calls {
+			again := &call{conn: c, stream: w.Stream, service: w.Service, method: w.Method, payload: w.Payload, again: true}
+			if w.Left != 0 {
+				again.until = time.Now().Add(time.Duration(w.Left))
+			}
+			c.waiting = append(c.waiting, again)
+		}
+		s.conns[c] = struct{}{}
+		s.connected.Add(1)
+	}
+	return nil
+}

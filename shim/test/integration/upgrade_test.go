@@ -1,0 +1,113 @@
+package integration
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/test/containerd"
+)
+
+// Shims are upgraded again and again under containerd, which sees nothing of it: each line that containers and execs write comes once
+// and in its order, each wait is answered, and so is each event.
+func TestUpgradedLive(t *testing.T) {
+	containerd.Each(t, func(t *testing.T, r containerd.Release) {
+		t.Run("container", func(t *testing.T) { upgradedLive(t, newDaemon(t, r)) })
+		t.Run("namespace", func(t *testing.T) { upgradedLive(t, newDaemon(t, r, "BERTH_SHIM_GROUPING=namespace")) })
+	})
+}
+
+// counts writes numbered lines until it is told to end, and then how many there were.
+func counts(status int) []string {
+	return []string{"sh", "-c", fmt.Sprintf("trap s=1 TERM; i=0; while [ -z \"$s\" ]; do i=$((i+1)); echo $i; sleep 0.02; done; echo end $i; exit %d", status)}
+}
+
+// wantCount checks what counts has written; a terminal ends lines in its own way.
+func wantCount(t *testing.T, who, got string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(got, "\r\n", "\n"), "\n"), "\n")
+	for i, line := range lines {
+		want := fmt.Sprint(i + 1)
+		if i == len(lines)-1 {
+			want = fmt.Sprint("end ", i)
+		}
+		if line != want {
+			t.Errorf("line %d of %s, %d in all, is %q, want %q", i+1, who, len(lines), line, want)
+			return
+		}
+	}
+}
+
+func upgradedLive(t *testing.T, d *daemon) {
+	events := d.tap()
+	type counter struct {
+		*box
+		out, exec stdio
+		ended     [2]chan uint32
+	}
+	all := make([]*counter, rounds(6, 100))
+	for i := range all {
+		terminal := i%3 == 2
+		c := &counter{box: d.define("", args(counts(i%50+10)...), func(s *specs.Spec) { s.Process.Terminal = terminal })}
+		all[i] = c
+		c.out, c.exec = d.pipes(c.id, terminal), d.pipes(c.id+"e", false)
+		if err := c.create(c.out); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.box.exec("e", c.exec, counts(i%50+100)...); err != nil {
+			t.Fatal(err)
+		}
+		for k, id := range []string{"", "e"} {
+			c.ended[k] = make(chan uint32, 1)
+			go func() { c.ended[k] <- c.wait(id) }()
+		}
+	}
+	shims := fmt.Sprint(d.Shims())
+
+	upgrades, period := 0, time.Duration(rounds(4, 600))*time.Second
+	for end := time.Now().Add(period); time.Now().Before(end); upgrades++ {
+		out, err := exec.Command(d.Shim, "-address", d.Dir+"/c.sock", "-all", "upgrade").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "shims upgraded") {
+			t.Fatalf("upgrade %d: %v\n%s", upgrades, err, out)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Logf("%d upgrades of %d containers", upgrades, len(all))
+	if now := fmt.Sprint(d.Shims()); now != shims {
+		t.Errorf("shims %s have become %s", shims, now)
+	}
+
+	var wg sync.WaitGroup
+	for i, c := range all {
+		wg.Go(func() {
+			for k, id := range []string{"e", ""} {
+				if _, err := d.tasks().Kill(d.Context(), &tasks.KillRequest{ContainerID: c.id, ExecID: id, Signal: 15}); err != nil {
+					t.Errorf("end %s of %s: %v", id, c.id, err)
+				}
+				if got, want := <-c.ended[1-k], uint32(i%50+100-90*k); got != want {
+					t.Errorf("status of %q of %s: %d, want %d", id, c.id, got, want)
+				}
+				if id == "e" {
+					if _, err := c.deleteExec("e"); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			c.remove()
+			wantCount(t, c.id, c.out.output[0].wait())
+			wantCount(t, "the exec of "+c.id, c.exec.output[0].wait())
+			events.want(t, c.id, "create", "start", "exec-added e", "exec-started e", fmt.Sprintf("exit e %d", i%50+100), "delete e",
+				fmt.Sprintf("exit %s %d", c.id, i%50+10), "delete")
+		})
+	}
+	wg.Wait()
+}
