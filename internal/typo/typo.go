@@ -1,4 +1,3 @@
-// Package typo finds the word that was meant by one that is not known.
 package typo
 
 // Meant is the one of the names that is most like a word, "" where none is like it.

@@ -1,0 +1,2 @@
+// Package typo finds the word that was meant by one that is not known.
+package typo
