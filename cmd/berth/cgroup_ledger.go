@@ -86,9 +86,9 @@ func (p *program) cgroupTranslate() *cli.Command {
 			_, err = spec.CheckResources(resources)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
+			return fmt.Errorf("%s: %w", inputName(args[0]), err)
 		}
-		p.warnOfKeys(args[0], unknown)
+		p.warnOfKeys(inputName(args[0]), unknown)
 		translation, err := cgrouptool.Translate(resources, where, formula)
 		if err != nil {
 			return err

@@ -177,13 +177,13 @@ func (p *program) set(force bool, list []cgrouptool.Target, settings []string, f
 	if file != "" {
 		var unknown []spec.Complaint
 		data, err := readInput(file, os.Stdin)
-		if err == nil {
-			given, unknown, err = cgrouptool.ParseResources(data)
-		}
 		if err != nil {
-			return fmt.Errorf("--resources %s: %w", file, err)
+			return fmt.Errorf("--resources: %w", err)
 		}
-		p.warnOfKeys(file, unknown)
+		if given, unknown, err = cgrouptool.ParseResources(data); err != nil {
+			return fmt.Errorf("%s: %w", inputName(file), err)
+		}
+		p.warnOfKeys(inputName(file), unknown)
 	}
 	var from *cgroup.Group
 	if source != "" {
@@ -262,4 +262,12 @@ func readInput(file string, stdin io.Reader) ([]byte, error) {
 		return io.ReadAll(io.LimitReader(stdin, spec.MaxSize))
 	}
 	return os.ReadFile(file)
+}
+
+// inputName is what messages call the file that readInput reads.
+func inputName(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
 }

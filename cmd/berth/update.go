@@ -1,11 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -94,7 +93,7 @@ func (o *updateOptions) resources(stdin io.Reader) (*container.Changes, error) {
 		if err != nil {
 			return nil, err
 		}
-		changes.Resources = resources
+		changes.Resources, changes.Source = resources, inputName(o.file)
 		return &changes, nil
 	}
 	if len(o.given) == 0 {
@@ -124,25 +123,37 @@ func readResources(file string, stdin io.Reader) (*specs.LinuxResources, error) 
 	}
 	resources, err := spec.ParseResources(data)
 	if err != nil {
-		return nil, fmt.Errorf("--resources %s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", inputName(file), err)
 	}
 	return resources, nil
 }
 
-// name puts the option in front of a complaint about its entry.
+// ownEntry is a pointer into resources that were made of options.
+var ownEntry = regexp.MustCompile(`(^|[ (])(resources: )?(/[a-zA-Z]+/[a-zA-Z]+)($|[ :)])`)
+
+// name puts options in the place of the entries that an error names, unless they are a file's.
 func (o *updateOptions) name(err error) error {
-	var complaints spec.Errors
-	if !errors.As(err, &complaints) {
+	if err == nil || o.file != "" {
 		return err
 	}
-	named := slices.Clone(complaints)
-	for i := range named {
-		if flag, ok := o.flags[named[i].Pointer]; ok && slices.Contains(o.given, flag) {
-			named[i].Pointer = "--" + flag
+	text := ownEntry.ReplaceAllStringFunc(err.Error(), func(found string) string {
+		part := ownEntry.FindStringSubmatch(found)
+		if flag, ok := o.flags[part[3]]; ok {
+			return part[1] + "--" + flag + part[4]
 		}
-	}
-	return named
+		return found
+	})
+	return &optionError{text, err}
 }
+
+// optionError is an error in the words of the command line.
+type optionError struct {
+	text  string
+	cause error
+}
+
+func (e *optionError) Error() string { return e.text }
+func (e *optionError) Unwrap() error { return e.cause }
 
 func (o *updateOptions) add(f *cli.Flags, name, pointer, value, help string, set func(string) error) {
 	o.flags[pointer] = name

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -105,10 +106,6 @@ func TestUpdateRefusals(t *testing.T) {
 	if _, err := o.resources(strings.NewReader("{}")); err == nil {
 		t.Error("a file beside options is taken")
 	}
-	o, _, _ = given(t, "id", "-r", "-")
-	if _, err := o.resources(strings.NewReader(`{"memory": {"limit": "much"}}`)); err == nil || !strings.Contains(err.Error(), "/memory/limit") {
-		t.Errorf("a wrong type in the file: %v", err)
-	}
 }
 
 func TestUpdateReadsStandardInput(t *testing.T) {
@@ -127,10 +124,35 @@ func TestUpdateNamesTheOption(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = spec.CheckResources(changes.Resources)
-	if text := o.name(err).Error(); !strings.HasPrefix(text, "--cpu-period: expected 1000 to 1000000") {
-		t.Error(text)
+	for text, want := range map[string]string{
+		"resources: " + err.Error():                                   "--cpu-period: expected 1000 to 1000000",
+		"resources: /memory/swap: above (set /memory/limit too)":      "--memory-swap: above (set --memory too)",
+		"resources: /cpu/cpus: write /sys/fs/cgroup/cpu/cpus: EINVAL": "--cpuset-cpus: write /sys/fs/cgroup/cpu/cpus: EINVAL",
+	} {
+		if got := o.name(errors.New(text)).Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
 	}
-	if o.name(container.ErrNotRunning) != container.ErrNotRunning {
-		t.Error("another error is changed")
+	if err := o.name(container.ErrNotRunning); !errors.Is(err, container.ErrNotRunning) || err.Error() != container.ErrNotRunning.Error() {
+		t.Errorf("another error is changed: %v", err)
+	}
+	if err := o.name(nil); err != nil {
+		t.Errorf("success becomes %v", err)
+	}
+}
+
+// A complaint about a file's value keeps its pointer, after the file.
+func TestUpdateNamesTheFile(t *testing.T) {
+	o, _, _ := given(t, "id", "-r", "-")
+	const document = `{"memory": {"limit": "much"}}`
+	if _, err := o.resources(strings.NewReader(document)); err == nil || !strings.HasPrefix(err.Error(), "standard input: /memory/limit: expected") {
+		t.Errorf("a wrong type: %v", err)
+	}
+	changes, err := o.resources(strings.NewReader(`{"cpu": {"period": 10}}`))
+	if err != nil || changes.Source != "standard input" {
+		t.Fatalf("%+v, %v", changes, err)
+	}
+	if text := o.name(errors.New("standard input: /cpu/period: 10")).Error(); text != "standard input: /cpu/period: 10" {
+		t.Error(text)
 	}
 }

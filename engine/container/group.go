@@ -10,6 +10,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/engine/compile"
+	"github.com/berth-runtime/berth/engine/plan"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -64,7 +65,7 @@ func (m *maker) limitGroup(g *cgroup.Group) error {
 	}
 	if c.Devices != nil {
 		if err := g.SetDevices(*c.Devices); err != nil {
-			return fmt.Errorf("config.json: /linux/resources/devices: %w", err)
+			return field("config.json: "+plan.ResourcesAt, err)
 		}
 	}
 	if c.Delegate {
@@ -85,12 +86,21 @@ func (m *maker) apply(g *cgroup.Group, wanted func(ledger.Write) bool) error {
 	writes := slices.DeleteFunc(slices.Clone(m.plan.Cgroup.Writes), func(w ledger.Write) bool { return !wanted(w) })
 	differences, err := g.Apply(writes)
 	if err != nil {
-		return fmt.Errorf("config.json: /linux/resources: %w", err)
+		return field("config.json: "+plan.ResourcesAt, err)
 	}
 	for _, d := range differences {
-		m.runtime.note("config.json: /linux/resources%s", d)
+		m.runtime.note("config.json: "+plan.ResourcesAt+"%s", d)
 	}
 	return nil
+}
+
+// field completes the pointer that an error about a limit begins with, below the resources
+// object, so that a search for the whole pointer finds the message. Other errors get the object's.
+func field(resources string, err error) error {
+	if strings.HasPrefix(err.Error(), "/") {
+		return fmt.Errorf("%s%w", resources, err)
+	}
+	return fmt.Errorf("%s: %w", resources, err)
 }
 
 func blame(at string, err error) error {

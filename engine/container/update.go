@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -17,6 +18,8 @@ type Changes struct {
 	// them as they are, and -1 takes them off. A list of device rules replaces
 	// the one there is.
 	Resources *specs.LinuxResources
+	// Source is what messages call the place that Resources are from: "FILE: /memory/limit: …".
+	Source string
 	// L3CacheSchema and MemBwSchema are lines for the container's resctrl group.
 	L3CacheSchema, MemBwSchema string
 }
@@ -46,7 +49,7 @@ func (c *Container) Update(changes *Changes) error {
 		return err
 	}
 	if changes.Resources != nil {
-		if err := c.changeLimits(s.Linux, changes.Resources); err != nil {
+		if err := c.changeLimits(s.Linux, changes.Resources, cmp.Or(changes.Source, "resources")+": "); err != nil {
 			return takenBack(err, undo)
 		}
 	}
@@ -57,13 +60,13 @@ func (c *Container) Update(changes *Changes) error {
 }
 
 // changeLimits sets new limits, and puts them into the config.
-func (c *Container) changeLimits(linux *specs.Linux, changes *specs.LinuxResources) error {
+func (c *Container) changeLimits(linux *specs.Linux, changes *specs.LinuxResources, source string) error {
 	warnings, err := spec.CheckResources(changes)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s%w", source, err)
 	}
 	for _, w := range warnings {
-		c.runtime.warn("%s", w.Error())
+		c.runtime.warn("%s", source+w.Error())
 	}
 	wanted := *changes
 	wanted.Memory = checkedMemory(linux.Resources, changes.Memory)
@@ -74,13 +77,13 @@ func (c *Container) changeLimits(linux *specs.Linux, changes *specs.LinuxResourc
 	return c.WithGroup(func(g *cgroup.Group) error {
 		report, err := c.setLimits(g, &wanted)
 		for _, w := range report.Warnings {
-			c.runtime.warn("%s", w)
+			c.runtime.warn("%s%s", source, w)
 		}
 		for _, d := range report.Differences {
-			c.runtime.note("%s", d)
+			c.runtime.note("%s%s", source, d)
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s%w", source, err)
 		}
 		layout := g.Host().Layout()
 		merged := mergeResources(linux.Resources, changes, memoryOnV2(layout))

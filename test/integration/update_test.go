@@ -245,7 +245,7 @@ func TestUpdateBelowTheUse(t *testing.T) {
 		t.Fatalf("the container uses %d bytes (%v), the test wants more", use, err)
 	}
 	file := b.WriteFile("checked.json", `{"memory": {"limit": 8388608, "checkBeforeUpdate": true}}`, 0o644)
-	update(c, "-r", file).Fails(t, "/memory/limit", "uses")
+	update(c, "-r", file).Fails(t, file+": /memory/limit: ", "uses")
 	if got := c.CgroupFile("memory", "memory.limit_in_bytes", "memory.max"); got == "8388608" {
 		t.Error("the limit was set although that was refused")
 	}
@@ -290,7 +290,7 @@ func TestUpdateRefusals(t *testing.T) {
 		{[]string{"--blkio-weight", "5"}, []string{"--blkio-weight", "10"}},
 		{[]string{"--resources", "/nonexistent"}, []string{"/nonexistent", "no such file"}},
 		{[]string{"-r", b.WriteFile("broken.json", `{"memory":`, 0o644)}, []string{"broken.json"}},
-		{[]string{"-r", b.WriteFile("wrong.json", `{"memory": {"limit": "1m"}}`, 0o644)}, []string{"/memory/limit", "integer"}},
+		{[]string{"-r", b.WriteFile("wrong.json", `{"memory": {"limit": "1m"}}`, 0o644)}, []string{"wrong.json: /memory/limit: ", "integer"}},
 		{[]string{"--l3-cache-schema", "L3:0=f"}, []string{"resctrl"}},
 	} {
 		update(c, test.args...).Fails(t, test.words...)
@@ -321,16 +321,25 @@ func TestUpdateRefusedIsTakenBack(t *testing.T) {
 		}
 	}
 	change := []string{"--memory", "128m", "--pids-limit", "7", "--cpu-share", "2048", "--cpu-quota", "20000"}
-	update(c, append(change, "--cpuset-cpus", "8190")...).Fails(t, "/cpu/cpus", "8190")
+	update(c, append(change, "--cpuset-cpus", "8190")...).Fails(t, "--cpuset-cpus: ", "8190")
 	same()
-	update(c, append(change, "--cpuset-mems", "1023")...).Fails(t, "/cpu/mems", "1023")
+	update(c, append(change, "--cpuset-mems", "1023")...).Fails(t, "--cpuset-mems: ", "1023")
 	same()
 	file := b.WriteFile("resources.json", `{"memory": {"limit": 134217728}, "pids": {"limit": 7}, "cpu": {"shares": 2048, "quota": 20000},
 		"blockIO": {"throttleReadBpsDevice": [{"major": 4095, "minor": 77, "rate": 1048576}]}}`, 0o644)
-	update(c, "--resources", file).Fails(t, "/blockIO/throttleReadBpsDevice/0")
+	update(c, "--resources", file).Fails(t, file+": /blockIO/throttleReadBpsDevice/0")
 	same()
 	// What was refused is not remembered either.
 	update(c, "--pids-limit", "40").OK(t)
 	holds(t, c, "memory", "memory.limit_in_bytes", "memory.max", "67108864", "67108864")
 	holds(t, c, "pids", "pids.max", "pids.max", "40", "40")
+}
+
+// What the kernel refuses when a container is created is named by its whole pointer, as a search would have it.
+func TestRefusedLimitHasItsWholePointer(t *testing.T) {
+	b := harness.New(t)
+	harness.Controller(t, "cpuset")
+	c := b.Container("/bin/true")
+	c.Spec.Linux.Resources.CPU = &specs.LinuxCPU{Cpus: "8190"}
+	c.Run().Fails(t, "config.json: /linux/resources/cpu/cpus: ", "8190")
 }

@@ -206,7 +206,7 @@ func (h *handle) Pids(context.Context) (pids []int, err error) {
 func (h *handle) Update(_ context.Context, resources []byte) error {
 	limits, err := spec.ParseResources(resources)
 	if err != nil {
-		return kind(fmt.Errorf("resources of an update: %w", err))
+		return kind(fmt.Errorf("resources: %w", err))
 	}
 	return h.with(func(c *container.Container) error { return c.Update(&container.Changes{Resources: limits}) })
 }

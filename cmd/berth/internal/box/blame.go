@@ -3,7 +3,7 @@ package box
 import "strings"
 
 // Blame puts an error of the engine into the words of the command line: it names
-// entries of a config.json that nobody has written.
+// entries of a config.json that the user never wrote.
 func (o *Options) Blame(message string) string {
 	for _, entry := range [...][2]string{
 		{"/linux/resources/memory/limit", "--memory"}, {"/linux/resources/memory/swap", "--memory"}, {"/linux/resources/memory", "--memory"},
@@ -13,7 +13,7 @@ func (o *Options) Blame(message string) string {
 		{"/process/cwd", "--workdir"}, {"/process/user", "--user"}, {"/root/path", "--rootfs"},
 		{"/process/args/0: ", ""}, {"/process/args/0", "COMMAND"},
 	} {
-		message = strings.ReplaceAll(message, "config.json "+entry[0], entry[1])
+		message = strings.ReplaceAll(message, "config.json: "+entry[0], entry[1])
 		message = strings.ReplaceAll(message, entry[0], entry[1])
 	}
 	return strings.TrimPrefix(message, "config.json: ")

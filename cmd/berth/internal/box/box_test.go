@@ -129,6 +129,7 @@ func TestBlame(t *testing.T) {
 	for in, want := range map[string]string{
 		`config.json: /process/args/0: exec: "x": no such file`: `exec: "x": no such file`,
 		`config.json: /linux/resources/memory/limit: too small`: `--memory: too small`,
+		`create: config.json: /process/cwd: no such directory`:  `create: --workdir: no such directory`,
 	} {
 		if got := o.Blame(in); got != want {
 			t.Errorf("%q becomes %q", in, got)
