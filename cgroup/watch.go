@@ -1,14 +1,13 @@
 package cgroup
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"os"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/inotify"
 	"golang.org/x/sys/unix"
 )
 
@@ -287,13 +286,13 @@ func (w *Watcher) readInotify() []*source {
 		if err != nil || n <= 0 {
 			return changed
 		}
-		for _, event := range parseInotify(buf[:n]) {
-			if event.mask&unix.IN_Q_OVERFLOW != 0 {
+		for _, event := range inotify.Events(buf[:n]) {
+			if event.Mask&unix.IN_Q_OVERFLOW != 0 {
 				changed = w.everything(changed)
 				continue
 			}
-			for _, s := range w.byWatch[event.watch] {
-				if s.trigger == byRemoval && s.name != event.name {
+			for _, s := range w.byWatch[event.Watch] {
+				if s.trigger == byRemoval && s.name != event.Name {
 					continue
 				}
 				changed = append(changed, s)
@@ -316,29 +315,4 @@ func (w *Watcher) everything(changed []*source) []*source {
 		}
 	}
 	return changed
-}
-
-type inotifyEvent struct {
-	watch int32
-	mask  uint32
-	name  string
-}
-
-// parseInotify takes struct inotify_event apart: four numbers and a name.
-func parseInotify(buf []byte) []inotifyEvent {
-	var list []inotifyEvent
-	for len(buf) >= unix.SizeofInotifyEvent {
-		size := unix.SizeofInotifyEvent + uint64(binary.NativeEndian.Uint32(buf[12:]))
-		if size > uint64(len(buf)) {
-			break
-		}
-		name, _, _ := bytes.Cut(buf[unix.SizeofInotifyEvent:size], []byte{0})
-		list = append(list, inotifyEvent{
-			watch: int32(binary.NativeEndian.Uint32(buf)),
-			mask:  binary.NativeEndian.Uint32(buf[4:]),
-			name:  string(name),
-		})
-		buf = buf[size:]
-	}
-	return list
 }

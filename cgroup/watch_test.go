@@ -305,12 +305,3 @@ func TestKindNames(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
-
-func FuzzInotify(f *testing.F) {
-	f.Add([]byte("\x01\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00abc\x00"))
-	f.Fuzz(func(t *testing.T, buf []byte) {
-		if len(parseInotify(buf))*16 > len(buf) {
-			t.Error("more events than bytes")
-		}
-	})
-}

@@ -1,12 +1,12 @@
 package container
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
+	"github.com/berth-runtime/berth/internal/inotify"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,13 +48,5 @@ func askedForEnd(watch int) bool {
 	if err != nil {
 		return false
 	}
-	for events := buf[:n]; len(events) >= unix.SizeofInotifyEvent; {
-		// struct inotify_event of inotify(7): the length of the name is the last of four numbers.
-		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))
-		if string(bytes.TrimRight(events[unix.SizeofInotifyEvent:end], "\x00")) == endFile {
-			return true
-		}
-		events = events[end:]
-	}
-	return false
+	return slices.ContainsFunc(inotify.Events(buf[:n]), func(e inotify.Event) bool { return e.Name == endFile })
 }

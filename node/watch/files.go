@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/inotify"
 	"golang.org/x/sys/unix"
 )
 
@@ -162,16 +163,10 @@ func (f *files) read() {
 	}
 }
 
-// inotify takes struct inotify_event apart: four numbers and a name.
 func (f *files) inotify(buf []byte) []written {
 	var list []written
-	for len(buf) >= unix.SizeofInotifyEvent {
-		size := unix.SizeofInotifyEvent + uint64(binary.NativeEndian.Uint32(buf[12:]))
-		if size > uint64(len(buf)) {
-			break
-		}
-		list = append(list, written{path: f.name(watch{inode: uint64(binary.NativeEndian.Uint32(buf))})})
-		buf = buf[size:]
+	for _, e := range inotify.Events(buf) {
+		list = append(list, written{path: f.name(watch{inode: uint64(e.Watch)})})
 	}
 	return list
 }
