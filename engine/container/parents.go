@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,9 +58,8 @@ func (r *Runtime) removeLeftParents() error {
 	return r.removeParents(root)
 }
 
-// removeParents is for who has the lock of the root, and gives its descriptor.
+// removeParents is for callers that hold the lock of the root, and pass its descriptor.
 func (r *Runtime) removeParents(root int) error {
-	path := r.Root + "/" + parentsFile
 	text, err := readFileAt(root, parentsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another process was faster
@@ -85,9 +83,7 @@ func (r *Runtime) removeParents(root int) error {
 	if keep == "" {
 		err = unix.Unlinkat(root, parentsFile, 0)
 	} else if keep != string(text) {
-		if err = os.WriteFile(path+".new", []byte(keep), 0o600); err == nil {
-			err = os.Rename(path+".new", path)
-		}
+		err = writeFileAt(root, parentsFile, []byte(keep), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("cgroups that other processes are in: %w", err)

@@ -39,6 +39,19 @@ func TestLeftParents(t *testing.T) {
 	if there(filepath.Join(at, "empty")) || !there(note) {
 		t.Error("an empty one stays")
 	}
+	// The note is written to a file of its own and put in its place: nothing else is left in the
+	// root, and what others have made of a name in it is not written to.
+	victim := filepath.Join(at, "victim")
+	must(os.WriteFile(victim, []byte("kept"), 0o600))
+	must(os.Symlink(victim, note+".new"))
+	must(r.leaveParents([]string{dir("empty too")}))
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "kept" {
+		t.Errorf("the file behind a link holds %q, %v", text, err)
+	}
+	if names, err := filepath.Glob(filepath.Join(r.Root, "*"+parentsFile+"*")); err != nil || len(names) != 2 {
+		t.Errorf("%q, %v", names, err)
+	}
+	must(os.Remove(note + ".new"))
 	must(os.Remove(other))
 	must(r.removeLeftParents())
 	if there(filepath.Join(at, "top")) || there(note) {
