@@ -14,7 +14,7 @@ import (
 // as far as those are empty. That they are gone already is no error.
 //
 // Processes that are ending are waited for, up to the host's Timeout; then
-// the error is ErrBusy and names some. Destroy kills nobody: call Kill before.
+// the error is ErrBusy and names some. Destroy kills no process: call Kill first.
 // Processes that a version 1 freezer holds are let go, since they could not end.
 func (g *Group) Destroy() error { return g.destroy(false) }
 

@@ -50,7 +50,7 @@ func (g *Group) Kill() error {
 	return nil
 }
 
-// killNode signals what one directory lists, until a list has nobody new. A
+// killNode signals what one directory lists, until a list has no new process. A
 // process that has the signal cannot fork any more, but one fork may have been
 // under way and not listed yet: two lists in a row must agree.
 func (g *Group) killNode(n *node) error {

@@ -9,7 +9,7 @@ import (
 
 // makeRoom prepares a version 2 group for a lower memory.max. A write of
 // memory.max below the present use lets the kernel kill after a few rounds of
-// reclaim. A write of memory.high reclaims as hard, and kills nobody; so that
+// reclaim. A write of memory.high reclaims as hard, and kills no process; so that
 // goes first, and memory.high gets its old value back.
 func (g *Group) makeRoom(n *node, value string) error {
 	limit, ok := parseUint([]byte(value))

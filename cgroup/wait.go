@@ -94,7 +94,7 @@ func (g *Group) awaitEmpty(n *node, until time.Time) (bool, error) {
 	if n.Version == 2 {
 		return g.awaitEvents(n, until, func(e coreEvents) bool { return !e.populated })
 	}
-	// Version 1 tells nobody. While one process of the list lives the group
+	// Version 1 has no event for it. While one process of the list lives the group
 	// is not empty, so waiting for them one after the other is enough.
 	for {
 		pids, err := g.procsOf(n, true)

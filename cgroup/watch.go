@@ -126,7 +126,7 @@ func NewWatcher() (*Watcher, error) {
 	return w, nil
 }
 
-// Events is where the events come, until Close. While nobody receives, the
+// Events is where the events come, until Close. If they are not received, the
 // kernel keeps counting.
 func (w *Watcher) Events() <-chan Event { return w.events }
 
@@ -247,7 +247,7 @@ func (w *Watcher) loop() {
 	}
 }
 
-// send hands an event over; false if nobody will take it any more.
+// send hands an event over; false once the Watcher is closed.
 func (w *Watcher) send(event Event) bool {
 	select {
 	case w.events <- event:

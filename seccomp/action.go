@@ -105,7 +105,7 @@ func stricter(a, b uint32) uint32 {
 	return a
 }
 
-// denies says that a call never runs, and nobody is asked, when the filter returns the value.
+// denies reports whether the value denies a call without asking a listener or tracer.
 func denies(value uint32) bool {
 	switch value & retActionFull {
 	case retKillProcess, retKillThread, retTrap, retErrno:

@@ -69,7 +69,7 @@ func variantInto(answer []any, to any) error {
 	return into([]any{v.Value}, to)
 }
 
-// tell makes a call whose answer nobody waits for, also where the time of the
+// tell makes a call without waiting for its answer, also where the time of the
 // caller is over: sending a message does not take long, or never ends.
 func (c *connection) tell(call dbus.Call) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

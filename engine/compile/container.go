@@ -144,7 +144,7 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 	c.gate()
 	if len(p.Process.Args) > 0 {
 		c.execute(&p.Process, path)
-	} else { // start refuses, so nobody comes by
+	} else { // never reached: start refuses
 		c.Call(unix.SYS_EXIT_GROUP, program.Int(0))
 	}
 	return c.finish()

@@ -69,8 +69,8 @@ type Facts struct {
 	RootFD int
 	// OpenFiles is the hard limit of open files, 0 to keep to the soft one.
 	OpenFiles uint64
-	// NoMountSetattr is set where the kernel has no mount_setattr(2), which came with
-	// Linux 5.12. Spare is then a descriptor whose number is free for the Program.
+	// NoMountSetattr is set where the kernel has no kernel.MountSetattr. Spare is then a
+	// descriptor whose number is free for the Program.
 	NoMountSetattr bool
 	Spare          int
 	// TimerSlack is what the process is to have, in nanoseconds; 0 leaves it what it is.

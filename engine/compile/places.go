@@ -14,7 +14,7 @@ import (
 type place struct {
 	at   string
 	tree program.Cell
-	// fresh is a file system that nobody but us has put anything into. No link in it
+	// fresh is a file system that only we have put anything into. No link in it
 	// leads out of it.
 	fresh bool
 	mount int // its number among the Plan's mounts, or layered

@@ -77,7 +77,7 @@ func (c *Container) acquireByForce() error {
 	if held || err != nil {
 		return err
 	}
-	if c.reload() == nil { // not in a directory that is nobody's
+	if c.reload() == nil { // else the directory is not a container's
 		if err := c.askForEnd(); err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (c *Container) leftToOthers(g *cgroup.Group, leave bool) (bool, error) {
 func (c *Container) endGroup(g *cgroup.Group) error {
 	end := g.Purge
 	if c.ownPids() {
-		end = g.Destroy // nobody is left to be killed
+		end = g.Destroy // there is no process left to kill
 	}
 	if err := end(); err != nil {
 		return fmt.Errorf("container %s: %w", c.ID, err)

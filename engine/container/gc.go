@@ -33,7 +33,7 @@ func (r *Runtime) CollectGarbage(dry bool, tell func(*Leftover)) error {
 	}
 	root, err := r.openRoot()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nobody has made a container
+		return nil // no container was ever created
 	} else if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (r *Runtime) collect(root int, id string, dry bool, tell func(*Leftover)) e
 	return found.remove()
 }
 
-// tryAcquire takes the lock if nobody has it and the container is still there.
+// tryAcquire takes the lock if it is free and the container is still there.
 func (c *Container) tryAcquire() (bool, error) {
 	if err := unix.Flock(c.dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if err == unix.EWOULDBLOCK {
@@ -101,7 +101,7 @@ func (c *Container) tryAcquire() (bool, error) {
 	return !c.gone(), nil
 }
 
-// leftover looks at a container that nobody works with, and says what is left of
+// leftover looks at a container that no command holds, and says what is left of
 // it by a killed command; nil if it is unhurt, or not known to be ours.
 func (c *Container) leftover(ours bool) (*Leftover, error) {
 	folder := "its state directory"
@@ -158,7 +158,7 @@ func (c *Container) groupBusy() (bool, error) {
 	return !abandoned(g), nil
 }
 
-// abandoned reports whether nobody lives in a cgroup, but for inits whose maker
+// abandoned reports whether a cgroup has no process, but for inits whose maker
 // is gone: those end when they find out, which is waited for. One that stays is
 // another container's.
 func abandoned(g *cgroup.Group) bool {

@@ -211,7 +211,7 @@ func spawnHook(r *hookRun, stdio [3]uintptr) (*launch.Child, error) {
 // longestTimeout is what poll(2) can wait for at most: an int of milliseconds.
 const longestTimeout = math.MaxInt32 / 1000
 
-// wait waits for the hook, for as long as its timeout allows and nobody asks for its end.
+// wait waits for the hook, for as long as its timeout allows or until it is asked to end.
 func (r *hookRun) wait(child *launch.Child) error {
 	var deadline time.Time
 	if r.hook.Timeout != nil {
@@ -259,7 +259,7 @@ func (r *hookRun) kill(child *launch.Child) {
 }
 
 // outputFile takes what a hook says, for the error if it fails. A file and not
-// a pipe: nobody has to read it, and whatever the hook leaves running may keep it.
+// a pipe: it need not be read, and whatever the hook leaves running may keep it.
 func outputFile() (int, error) {
 	fd, err := unix.MemfdCreate("hook-output", unix.MFD_CLOEXEC)
 	if err != nil {

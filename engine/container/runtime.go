@@ -36,7 +36,7 @@ type Runtime struct {
 	OnPlan func(p *plan.Plan, lacks []string)
 	// EndLimit is how long a process that was killed may take to end; 0 is half a minute.
 	EndLimit time.Duration
-	// Trace is told what takes how long; nil for nobody.
+	// Trace is told what takes how long, or nil.
 	Trace *trace.Trace
 }
 

@@ -165,7 +165,7 @@ func (m *maker) moveInside(options []cgroup.Option) error {
 }
 
 // dropStale removes what an earlier unit of the name has left in the hierarchies
-// that systemd does not look after, with limits that nobody asked for now. In
+// that systemd does not look after, with limits that were not asked for now. In
 // the others our child is, so that nothing can be removed.
 func (m *maker) dropStale(at string) {
 	for _, h := range m.host.Cgroups.Hierarchies() {
@@ -220,9 +220,9 @@ func (m *maker) undoUnit() error {
 	return m.bus.Stop(context.Background(), m.Cgroup.Unit)
 }
 
-// stopUnit ends the unit with all that is in it, and makes systemd forget it. A
-// systemd that does not answer keeps nobody from deleting: without a process a
-// scope ends by itself. g is nil where the unit has no cgroup any more.
+// stopUnit ends the unit with all that is in it, and makes systemd forget it. If
+// systemd does not answer, the container is deleted all the same: without a process a scope ends
+// by itself. g is nil where the unit has no cgroup any more.
 func (c *Container) stopUnit(g *cgroup.Group) error {
 	defer c.runtime.Trace.Begin("let systemd stop the unit").End()
 	if c.Cgroup.Unit == "" {

@@ -33,7 +33,7 @@ type Spawn struct {
 	// a signal asks for the end.
 	Signals     int
 	Interrupted func() bool
-	// Trace is told what takes how long; nil for nobody.
+	// Trace is told what takes how long, or nil.
 	Trace *trace.Trace
 	// Cgroup is a directory of the unified hierarchy to clone the child into, or -1.
 	Cgroup int
@@ -41,7 +41,7 @@ type Spawn struct {
 
 // Numbers are those of the descriptors in the child.
 type Numbers struct {
-	// Report is the socket to us. Life ends when we do, 0 where nobody minds.
+	// Report is the socket to us. Life ends when we do, 0 if it does not matter.
 	Report, Life int
 	Inherited    []int
 }

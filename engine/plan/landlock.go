@@ -14,7 +14,7 @@ import (
 // Landlock is what the container's processes may do with files, whatever their user
 // (landlock(7)). The runtime specification has no entry for it yet.
 type Landlock struct {
-	// Handled are the rights that nobody has but by a rule.
+	// Handled are the rights that are denied unless a rule grants them.
 	Handled uint64
 	Rules   []LandlockRule
 }

@@ -81,13 +81,13 @@ func parseID(text string) (uint32, bool) {
 // whose server is a process of the container (fuse(4)), and does not answer.
 const readBound = 5 * time.Second
 
-// find reads a file of the root. Where there is none, nobody is known.
+// find reads a file of the root. If it is missing, no user is known.
 func find[T any](a *Accounts, name string, read func(io.Reader) (T, error)) (T, error) {
 	type result struct {
 		found T
 		err   error
 	}
-	done := make(chan result, 1) // has room, for nobody may be there to take it
+	done := make(chan result, 1) // buffered: the receiver may have given up
 	go func() {
 		found, err := findIn(a, name, read)
 		done <- result{found, err}

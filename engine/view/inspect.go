@@ -101,7 +101,7 @@ func namespacesNow(pid int) []NamespaceNow {
 }
 
 // End says how a container came to its end, in words; "" where it has not, and
-// "unknown" where nobody who knew has said.
+// "unknown" if it was not recorded.
 func (i *Inspection) End() string {
 	if i.State.Status != "stopped" {
 		return ""

@@ -41,7 +41,7 @@ func Name(n int) string {
 // A Set is a set of capabilities, bit n standing for capability n.
 type Set uint64
 
-// SetOf returns the set of the named capabilities, and the names nobody knows.
+// SetOf returns the set of the named capabilities, and the unknown names.
 func SetOf(list []string) (set Set, unknown []string) {
 	for _, name := range list {
 		if n, ok := Number(name); ok {

@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 	return e.Name
 }
 
-// A Signal is news that nobody has asked for.
+// A Signal is a message that answers no call.
 type Signal struct {
 	Path              ObjectPath
 	Interface, Member string
@@ -222,7 +222,7 @@ func (c *Conn) Call(ctx context.Context, call Call) ([]any, error) {
 	return p.Wait(ctx)
 }
 
-// Tell makes a call whose answer nobody waits for.
+// Tell makes a call without waiting for its answer.
 func (c *Conn) Tell(ctx context.Context, call Call) error {
 	_, err := c.send(ctx, call, flagNoReply, nil)
 	return err

@@ -135,7 +135,7 @@ func (d *decoder) number(c byte) (any, error) {
 		return d.order.Uint16(b), nil
 	case 'i':
 		return int32(d.order.Uint32(b)), nil
-	case 'u', 'h': // h is the index of a descriptor, which nobody has passed
+	case 'u', 'h': // h is the index of a descriptor, and no descriptor was passed
 		return d.order.Uint32(b), nil
 	case 'x':
 		return int64(d.order.Uint64(b)), nil

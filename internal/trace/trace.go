@@ -14,9 +14,9 @@ type Trace struct {
 	phases []phase
 	open   []int // indices of the phases that have not ended, outermost first
 	calls  []Call
-	// Tell hears of each phase when it begins and when it ends; nil for nobody.
+	// Tell, if not nil, is called when a phase begins and when it ends.
 	Tell func(line string)
-	// quiet is set where the calls of the init are wanted by nobody.
+	// quiet is set where the calls of the init are not wanted.
 	quiet bool
 }
 

@@ -335,8 +335,8 @@ func (d *Daemon) status() string {
 	return fmt.Sprintf("%d settings in effect, %d not; %d drifts reverted", held, len(d.state.unmended), d.state.mended)
 }
 
-// removeSocket removes what a server has left that was killed: a socket that nobody listens
-// at. Any other file may be in use.
+// removeSocket removes what a killed server has left: a socket without a listener. Any other
+// file may be in use.
 func removeSocket(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {

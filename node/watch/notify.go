@@ -13,7 +13,7 @@ import (
 // nobody is told.
 type notifier struct {
 	address  string
-	watchdog time.Duration // 0 where nobody waits for us
+	watchdog time.Duration // 0 if the manager expects no keep-alive
 }
 
 func newNotifier(getenv func(string) string) notifier {

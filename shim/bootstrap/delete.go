@@ -22,7 +22,7 @@ import (
 	"github.com/berth-runtime/berth/shim/task"
 )
 
-// killed is the status of an init whose end nobody has seen: 128 and SIGKILL.
+// killed is the status of an init whose exit was not seen: 128 and SIGKILL.
 const killed = 137
 
 // deleteTimeout is less than containerd's own, after which it kills us.
@@ -136,7 +136,7 @@ func debugSocket(dir string) string {
 	return ttrpc.Path(strings.TrimSpace(string(text)))
 }
 
-// removeIfDead removes a socket that nobody listens on.
+// removeIfDead removes a socket without a listener.
 func removeIfDead(path string) {
 	if path == "" {
 		return

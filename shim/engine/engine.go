@@ -39,7 +39,7 @@ type Engine interface {
 type Container interface {
 	Start(ctx context.Context) error
 	// Kill signals the init, or every process of the container. The error wraps
-	// ErrNotRunning when there is nobody to signal.
+	// ErrNotRunning when there is no process to signal.
 	Kill(ctx context.Context, sig syscall.Signal, all bool) error
 	// Delete removes what the engine holds of a container whose init has ended or,
 	// with force, kills it first. That there is nothing left is no error.

@@ -59,7 +59,7 @@ func Start() (*Reaper, error) {
 	return r, err
 }
 
-// Prepare makes this process a subreaper, but reaps nobody until Resume is called: for the
+// Prepare makes this process a subreaper, but reaps no child until Resume is called: for the
 // program that comes after another one in this process, and has to Adopt its children first.
 func Prepare() (*Reaper, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -81,7 +81,7 @@ func Prepare() (*Reaper, error) {
 	return r, nil
 }
 
-// Suspend has nobody reaped, and no end told of, until Resume. What ends meanwhile stays a zombie.
+// Suspend stops reaping, and reporting exits, until Resume. What ends meanwhile stays a zombie.
 func (r *Reaper) Suspend() { r.sweeping.Lock() }
 
 // Resume ends what Suspend or Prepare has begun.

@@ -139,7 +139,7 @@ func (s *stream) ended() bool {
 
 // readAvailable waits until src has something and reads it into a buffer from
 // the pool. At the end of the source n is 0. The master of a terminal says EIO
-// when nobody has the other side open any more, which is an end as well.
+// when the other side has been closed everywhere, which is an end as well.
 func readAvailable(src *os.File) (buf *[bufferSize]byte, n int, err error) {
 	raw, err := src.SyscallConn()
 	if err != nil {

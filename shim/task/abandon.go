@@ -50,7 +50,7 @@ func (s *Service) unexpect(_ context.Context, r *wire.ConnectRequest) (wire.Mess
 	s.mu.Lock()
 	delete(s.expected, r.ID)
 	if r.ID == s.first {
-		// Nobody knows the shim's address, so nobody would ever ask it to shut down.
+		// The shim's address is unknown to all, so it would never be asked to shut down.
 		s.first, s.asked = "", true
 	}
 	c := s.containers[r.ID]

@@ -22,7 +22,7 @@ func (o *Options) user(c *Caller) (specs.User, string, error) {
 	}
 	entry, err := accounts.UserByID(caller.UID)
 	if err != nil {
-		return caller, "/", nil // nobody that is known, who has no home
+		return caller, "/", nil // an unknown user, without a home
 	}
 	return caller, cmp.Or(entry.Home, "/"), nil
 }

@@ -61,7 +61,7 @@ func (t *Tools) Delete(target Target, how Removal) error {
 	return doomed.Destroy()
 }
 
-// mayEmpty refuses to remove children and processes that nobody spoke of.
+// mayEmpty refuses to remove children and processes that were not asked for.
 func (t *Tools) mayEmpty(g *cgroup.Group, how Removal) error {
 	var inside []string
 	for _, h := range t.in(g) {

@@ -70,7 +70,7 @@ func Listen(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// Unfinished is the name of the socket at path as long as nobody listens on it.
+// Unfinished is the name of the socket at path until it is listened on.
 func Unfinished(path string) string { return path + "~" }
 
 // Accept waits for the next connection of a listening socket.
