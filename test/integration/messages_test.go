@@ -16,11 +16,11 @@ type mistake struct{ line, message string }
 
 var (
 	mistakesWithNone = []mistake{
-		{"state nobody", "container does not exist: nobody (there is none in $root; --root looks in another folder)"},
-		{"top nobody", "container does not exist: nobody (there is none in $root; --root looks in another folder)"},
+		{"state nobody", "container does not exist: nobody (not found in $root; --root selects another state directory)"},
+		{"top nobody", "container does not exist: nobody (not found in $root; --root selects another state directory)"},
 		{"create", "berth create: an argument is missing: ID (see berth create --help)"},
 		{"create one two", `berth create: unexpected argument "two" (see berth create --help)`},
-		{"create --bundle $empty/nowhere x", `config.json: no such file or directory (there is no folder "$empty/nowhere" to be the bundle)`},
+		{"create --bundle $empty/nowhere x", `config.json: no such file or directory (there is no bundle directory "$empty/nowhere")`},
 		{"create --bundle $empty x", `config.json: no such file or directory (the bundle "$empty" has none: name another one, or write one by berth spec)`},
 		{"create --bundle $bundle a/b", `container id "a/b": the character '/' is not one of [A-Za-z0-9_+.-]`},
 		{"restore --bundle $bundle --image-path $empty/nowhere x", "--image-path: open $empty/nowhere: no such file or directory (berth checkpoint creates the directory; pass another one if this is not it)"},
@@ -35,8 +35,8 @@ var (
 		{"--root $bundle/config.json state x", "state root $bundle/config.json: not a directory"},
 		{"--root $empty/open state x", "state root $empty/open: others may write to it (owner …, mode 777); chown it to yourself and chmod it to 0700, or choose another with --root"},
 		{"spec --bundle $bundle", "$bundle/config.json exists and is not overwritten; remove it first"},
-		{"spec --bundle $empty/nowhere", "--bundle $empty/nowhere: there is no such folder"},
-		{"explain $empty/nowhere", `config.json: no such file or directory (there is no folder "$empty/nowhere" to be the bundle)`},
+		{"spec --bundle $empty/nowhere", "--bundle $empty/nowhere: no such directory"},
+		{"explain $empty/nowhere", `config.json: no such file or directory (there is no bundle directory "$empty/nowhere")`},
 		{"completion tcsh", `there are completions for bash, zsh, fish, not for "tcsh"`},
 		{"top -d x", `berth top: option --delay: "x" is not a time from 0.1 to 86400 seconds (see berth top --help)`},
 		{"events --interval -1s x", `berth events: option --interval: "-1s" is not a length of time such as 1s or 500ms (see berth events --help)`},
@@ -143,8 +143,8 @@ func TestMessagesOnATerminal(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"state", "nobody"}, "berth: container does not exist: nobody (there is none in " + b.Root + "; --root looks in another folder)\r\n"},
-		{[]string{"create", "--bundle", b.Path("none"), "x"}, `berth: config.json: no such file or directory (there is no folder "` + b.Path("none") + `" to be the bundle)` + "\r\n"},
+		{[]string{"state", "nobody"}, "berth: container does not exist: nobody (not found in " + b.Root + "; --root selects another state directory)\r\n"},
+		{[]string{"create", "--bundle", b.Path("none"), "x"}, `berth: config.json: no such file or directory (there is no bundle directory "` + b.Path("none") + `")` + "\r\n"},
 	} {
 		c := b.Command(test.args...)
 		c.Stderr = term.Slave

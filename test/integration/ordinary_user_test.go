@@ -170,14 +170,14 @@ func TestOrdinaryUserLimits(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(h.Dir, home, "pids.max")); err != nil {
 		harness.Skip(t, "needs the pids controller in the cgroups below the root's")
 	}
-	// On version 2 only who is inside of what was delegated may move about in it.
+	// On version 2 only who is from inside a delegated one may move about in it.
 	for _, hierarchy := range harness.Hierarchies(t) {
 		if !hierarchy.Unified {
 			continue
 		}
 		c = u.Container("/bin/true")
 		c.Spec.Linux.CgroupsPath = home + "/outside"
-		c.Run().Fails(t, "inside of what was delegated")
+		c.Run().Fails(t, "from inside a delegated one")
 		caller := filepath.Join(hierarchy.Dir, home, "caller")
 		if err := os.Mkdir(caller, 0o755); err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ func TestKernelsThatLackSomething(t *testing.T) {
 		fault   []string
 		refused []string // words of the error, where there is nothing else to be done
 	}{
-		"close_range":                     {fault: []string{"-every", "close_range", "-fail", "ENOSYS"}, refused: []string{"close the descriptors"}},
+		"close_range":                     {fault: []string{"-every", "close_range", "-fail", "ENOSYS"}, refused: []string{"close the setup's descriptors"}},
 		"close_range with CLOEXEC":        {fault: []string{"-at", "1:close_range:1", "-fail", "EINVAL"}},
 		"MFD_EXEC":                        {fault: []string{"-at", "0:memfd_create:1", "-fail", "EINVAL"}},
 		"memfd_create":                    {fault: []string{"-every", "memfd_create", "-fail", "ENOSYS"}, refused: []string{"memfd"}},
