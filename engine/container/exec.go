@@ -69,6 +69,7 @@ type execer struct {
 	process plan.Process
 	spawn   spawn
 	child   *launch.Child
+	asked   bool // the child has asked for something
 	// subgroups are those that stand for the container's own in some hierarchies.
 	subgroups []*cgroup.Group
 }
@@ -179,21 +180,14 @@ func (e *execer) run() (*launch.Child, error) {
 		}
 	}()
 	preparing.End()
-	child, err := e.start()
-	if errors.Is(err, unix.EBUSY) && group != nil && len(e.o.Cgroups) == 0 {
-		child, err = e.startBesideFirst(group.Host())
+	err = e.launch()
+	if errors.Is(err, unix.EBUSY) && !e.asked && group != nil && len(e.o.Cgroups) == 0 {
+		err = e.launchBesideFirst(group.Host())
 	}
 	if err != nil {
 		return nil, err
 	}
-	e.child = child
-	serving := e.runtime.Trace.Begin("serve the init until it executes the program")
-	err = child.Serve(0, e.serve)
-	serving.End()
-	if !errors.Is(err, launch.ErrExecuted) {
-		child.Kill()
-		return nil, err
-	}
+	child := e.child
 	if signal, early := child.EndedEarly(); early {
 		child.Kill()
 		return nil, killedEarly(e.ID, signal)
@@ -236,19 +230,37 @@ func killedEarly(id string, signal unix.Signal) error {
 	return fmt.Errorf("container %s: the process was killed by %s before it could execute its program (%s)", id, unix.SignalName(signal), why)
 }
 
-// startBesideFirst starts the process in the cgroup of the container's first one.
+// launch starts the process, and serves it until it has executed its program.
+func (e *execer) launch() error {
+	child, err := e.start()
+	if err != nil {
+		return err
+	}
+	e.child = child
+	serving := e.runtime.Trace.Begin("serve the init until it executes the program")
+	err = child.Serve(0, e.serve)
+	serving.End()
+	if !errors.Is(err, launch.ErrExecuted) {
+		child.Kill()
+		return err
+	}
+	return nil
+}
+
+// launchBesideFirst launches the process in the cgroup of the container's first one.
 // The container's own can hold no processes any more once something in it, such
-// as systemd, gives controllers to cgroups below it.
-func (e *execer) startBesideFirst(h *cgroup.Host) (*launch.Child, error) {
+// as systemd, gives controllers to cgroups below it. The clone is told so, or the process
+// where it enters by its own hand: before it asks for anything, so nothing is done twice.
+func (e *execer) launchBesideFirst(h *cgroup.Host) error {
 	g, err := h.OfProcess(e.Pid, cgroup.Force())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer g.Close()
 	if err := e.enter(g); err != nil {
-		return nil, err
+		return err
 	}
-	return e.start()
+	return e.launch()
 }
 
 // enter lets the process start inside a group of the container's.
@@ -345,6 +357,7 @@ func (e *execer) compile(f *compile.Facts) (*program.Program, error) {
 }
 
 func (e *execer) serve(ask program.Request, fd int) error {
+	e.asked = true
 	if fd >= 0 {
 		defer unix.Close(fd)
 	}

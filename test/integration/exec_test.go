@@ -225,6 +225,45 @@ func TestExecCgroup(t *testing.T) {
 	c.Exec([]string{"--cgroup", "nothing:sub"}, "/bin/true").FailsWith(t, 255, "--cgroup", "nothing")
 }
 
+// Once something in the container gives controllers to cgroups below its own, as systemd does, that one holds no processes any more: what is
+// added begins beside the first process. So in a container that may write to its cgroup, which enters by its own hand.
+func TestExecBesideFirstProcess(t *testing.T) {
+	for _, name := range []string{"read-only", "writable"} {
+		t.Run(name, func(t *testing.T) {
+			b := harness.New(t)
+			all := harness.Hierarchies(t)
+			i := slices.IndexFunc(all, func(h harness.Hierarchy) bool { return h.Unified })
+			if i < 0 {
+				harness.Skip(t, "needs cgroup v2")
+			}
+			c := b.Container("/inside", "hang")
+			m := specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup"}
+			if name == "read-only" {
+				m.Options = []string{"ro"}
+			}
+			c.Spec.Mounts = append(c.Spec.Mounts, m)
+			c.RunDetached()
+			dir := filepath.Join(all[i].Dir, c.Spec.Linux.CgroupsPath)
+			controllers, _ := os.ReadFile(dir + "/cgroup.controllers")
+			if !slices.Contains(strings.Fields(string(controllers)), "pids") {
+				harness.Skip(t, "needs the controller pids on cgroup v2, has %q", controllers)
+			}
+			if err := os.Mkdir(dir+"/first", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(dir+"/first/cgroup.procs", []byte(strconv.Itoa(c.PID)), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(dir+"/cgroup.subtree_control", []byte("+pids"), 0); err != nil {
+				t.Fatal(err)
+			}
+			if v := lookBy(c); !slices.ContainsFunc(v.Cgroups, func(line string) bool { return strings.HasSuffix(line, "/first") }) {
+				t.Errorf("it is in %q", v.Cgroups)
+			}
+		})
+	}
+}
+
 // A created container can be paused as well: then it says so, is not started, and goes
 // on to its gate when it is resumed.
 func TestPauseCreated(t *testing.T) {
