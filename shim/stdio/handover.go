@@ -34,9 +34,13 @@ func (s *IO) Resume() {
 	}
 }
 
-// Handover writes suspended streams down.
+// Handover writes suspended streams down. Of closed ones there is nothing to be handed on: an exec that could not be started
+// has them until it is deleted. A logging program of theirs that has yet to end is none of the state's processes.
 func (s *IO) Handover(t *fds.Table) *wire.HandoverIO {
-	h := &wire.HandoverIO{Started: s.started, Closed: s.closed, InPipe: t.Number(s.inPipe), Console: t.Number(s.console)}
+	if s.closed {
+		return &wire.HandoverIO{Started: s.started, Closed: true}
+	}
+	h := &wire.HandoverIO{Started: s.started, InPipe: t.Number(s.inPipe), Console: t.Number(s.console)}
 	if !s.started {
 		h.ChildIn, h.ChildOut, h.ChildErr = t.Number(s.child.In), t.Number(s.child.Out), t.Number(s.child.Err)
 	}

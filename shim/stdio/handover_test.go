@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/internal/fds"
 )
 
 // Not a byte is lost or doubled when copies are stopped anywhere, also where the client does not read at the time.
@@ -71,4 +73,23 @@ func TestSuspendLosesNoByte(t *testing.T) {
 	child.Signal(unix.SIGKILL)
 	child.Wait()
 	s.Drain()
+}
+
+// What an exec that could not be started was to have is closed, and handed on as that: its process may not have been there at all.
+func TestClosedIsHandedOn(t *testing.T) {
+	out := fifo(t, "out")
+	reader(t, out)
+	s := mustOpen(t, Config{Stdout: out})
+	s.Close()
+	if err := s.Suspend(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	h := s.Handover(fds.New())
+	next, err := TakeOver(h, s.config, fds.New(), theReaper(t), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Resume()
+	next.Drain()
+	next.Close()
 }

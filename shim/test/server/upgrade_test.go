@@ -165,7 +165,8 @@ func TestUpgradedInEveryState(t *testing.T) {
 	}
 	_, err = c.Resume(n.ctx(), &taskapi.ResumeRequest{ID: "c"})
 	n.must(err)
-	n.must(c.addExec("failing", "there is no such program"))
+	// Its streams have been opened, and are closed again.
+	n.must(c.addExecTo("failing", n.pipe("failing").read().path, "there is no such program"))
 	if c.begin("failing") == nil {
 		t.Error("what is not there was started")
 	}
