@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/reaper"
 )
@@ -48,5 +51,40 @@ echo "$* $(tr -cd 'a-z0-9' < event | grep -o 'number[0-9]' | head -n 1)" >> take
 	}
 	if len(said) != 3 || !strings.Contains(said[2], "refuses") {
 		t.Errorf("the log: %q", said)
+	}
+}
+
+// A program of containerd's that takes its time does not let the publisher be suspended, however often that is tried meanwhile; it goes on.
+func TestSuspendBesideASlowProgram(t *testing.T) {
+	r, err := reaper.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	gate, begun, containerd := filepath.Join(dir, "gate"), filepath.Join(dir, "begun"), filepath.Join(dir, "containerd")
+	if err := unix.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\n: > " + begun + "\nread line < " + gate + "\necho taken >> " + dir + "/taken\n"
+	if err := os.WriteFile(containerd, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := NewByBinary(containerd, "", "ns", r, func(text string) { t.Log(text) })
+	p.Resume()
+	p.Publish(&wire.TaskExit{ContainerID: "c", ID: "c"})
+	wait.Until(t, "the program", func() bool { _, err := os.Stat(begun); return err == nil })
+	for range 3 {
+		if p.Suspend(time.Millisecond) {
+			t.Fatal("it is suspended while an event is under way")
+		}
+	}
+	if err := os.WriteFile(gate, []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the publisher to be suspended", func() bool { return p.Suspend(time.Minute) })
+	p.Resume()
+	p.Close(time.Minute)
+	if text, err := os.ReadFile(dir + "/taken"); err != nil || string(text) != "taken\n" {
+		t.Errorf("taken: %q, %v", text, err)
 	}
 }

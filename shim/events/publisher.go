@@ -3,6 +3,7 @@ package events
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-runtime/berth/shim/internal/fds"
@@ -46,6 +47,8 @@ type Publisher struct {
 	refused int
 	// stop is closed to have the sender stop, and stopped by it; both are made anew when it goes on.
 	stop, stopped chan struct{}
+	// stopping is set from Suspend to Resume.
+	stopping atomic.Bool
 }
 
 // New makes a publisher for the socket at an address. It begins to send when Resume is called.
@@ -71,11 +74,15 @@ func (p *Publisher) Resume() {
 	p.to.resume()
 	p.stop, p.stopped = make(chan struct{}), make(chan struct{})
 	go p.send(p.stop, p.stopped)
+	p.stopping.Store(false)
 }
 
 // Suspend stops the sending. It is not stopped, and Resume is not to be called, if it returns false: what is being done did not
-// end in time.
+// end in time, or has not since the last time.
 func (p *Publisher) Suspend(limit time.Duration) bool {
+	if !p.stopping.CompareAndSwap(false, true) {
+		return false
+	}
 	p.to.suspend()
 	close(p.stop)
 	select {
