@@ -46,10 +46,11 @@ func newStream(dst, src *os.File, failed func(error), finish func()) *stream {
 func (s *stream) run() {
 	s.stopped = make(chan struct{})
 	s.state.Store(copying)
-	go s.copy()
+	go s.copy(s.stopped)
 }
 
-func (s *stream) copy() {
+// copy closes its own stopped: by the time that it gets there, resume may have made the next one.
+func (s *stream) copy(halted chan struct{}) {
 	told := false
 	for !s.state.CompareAndSwap(stopping, stopped) {
 		if len(s.rest) > 0 {
@@ -73,7 +74,7 @@ func (s *stream) copy() {
 			return
 		}
 	}
-	close(s.stopped)
+	close(halted)
 }
 
 // put writes what it can until the deadline that suspend sets, and the rest to rest.
