@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/guard"
@@ -29,6 +30,9 @@ const (
 	// oldest is the earliest that this program understands.
 	oldest = 1
 )
+
+// mostReason is how much of the reason is told for which a program has not taken over.
+const mostReason = 2048
 
 // understood is what a program prints that can take a state.
 const understood = "the state is understood\n"
@@ -125,17 +129,21 @@ func readState(f *os.File) (*wire.Handover, error) {
 // succeed makes the shim that the program before this one has written down, or goes back to that.
 func (s *shim) succeed() error {
 	table := fds.New()
-	var back sync.Mutex // held for ever by who goes back, and from the point on at which nobody does
+	var back sync.Mutex // held by who goes back, and from the point on at which nobody does
 	giveBack := func(why error) error {
 		back.Lock()
+		defer back.Unlock() // there is no way back: what is late may still come to its end
 		if s.args.Undone != "" {
 			return fmt.Errorf("no program takes this shim over any more: %w", why)
 		}
 		return s.goBack(table, why)
 	}
-	late := time.AfterFunc(succeedLimit, func() {
-		s.logger.warn(giveBack(fmt.Errorf("it takes longer than %s", succeedLimit)).Error())
-	})
+	var late *time.Timer
+	if s.args.Undone == "" { // else there is nothing better than to wait
+		late = time.AfterFunc(succeedLimit, func() {
+			s.logger.warn(giveBack(fmt.Errorf("it takes longer than %s", succeedLimit)).Error())
+		})
+	}
 	var h *wire.Handover
 	if err := guard.Do(s.logger.warn, func() (err error) {
 		h, err = s.inherit(table)
@@ -144,7 +152,9 @@ func (s *shim) succeed() error {
 		return giveBack(err)
 	}
 	back.Lock()
-	late.Stop()
+	if late != nil {
+		late.Stop()
+	}
 	// From here on there is no way back: what has come is read, and what has ended is reaped.
 	u := &upgrade{done: make(chan struct{}), answer: &wire.UpgradeResponse{From: h.Version, To: s.config.Version}}
 	if s.args.Undone != "" {
@@ -227,8 +237,11 @@ func (s *shim) goBack(table *fds.Table, why error) error {
 		program = h.Program
 	}
 	before := "/proc/self/fd/" + strconv.Itoa(int(table.Number(handed[1])))
-	argv := append(s.args.Server(program), "-take-over", s.args.TakeOver, "-undone", why.Error())
-	if err := execute(before, argv, table, nil); err != nil {
+	// An argument has no room for all that an error may quote (execve(2): 128 KiB, and no zero bytes).
+	reason := escape.Message(why.Error())
+	reason = strings.ToValidUTF8(reason[:min(len(reason), mostReason)], "")
+	argv := append(s.args.Server(program), "-take-over", s.args.TakeOver, "-undone", reason)
+	if err := execute(before, argv, table, s.signals); err != nil {
 		return fmt.Errorf("%w, and there is no way back: %w", why, err)
 	}
 	return nil

@@ -57,6 +57,7 @@ type shim struct {
 	tasks           *task.Service
 	sandboxes       *sandbox.Service
 	leave           func()
+	signals         chan os.Signal
 	upgrades        upgrades
 }
 
@@ -65,11 +66,10 @@ func Run(a *bootstrap.Args, config Config) error {
 	// The log is a FIFO that loses its reader when containerd restarts, and the
 	// runtime takes a SIGPIPE on descriptor 2 for deadly unless it is ignored.
 	signal.Ignore(unix.SIGPIPE)
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, served...)
+	s := &shim{args: a, config: config, logger: newLogger(a, a.TakeOver == ""), signals: make(chan os.Signal, 8)}
+	signal.Notify(s.signals, served...)
 	// A few hundred kilobytes live: with the usual 100 the heap would grow to 4 MiB.
 	debug.SetGCPercent(40)
-	s := &shim{args: a, config: config, logger: newLogger(a, a.TakeOver == "")}
 	if a.TakeOver != "" {
 		if err := s.succeed(); err != nil {
 			return err
@@ -77,7 +77,7 @@ func Run(a *bootstrap.Args, config Config) error {
 	} else if err := s.begin(); err != nil {
 		return err
 	}
-	go s.handle(signals)
+	go s.handle()
 	if s.debug != nil {
 		stop, err := debugOn(s.debug, s.logger, s.tasks)
 		if err != nil {
@@ -195,11 +195,11 @@ var served = []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGUSR1, unix.SIGHUP}
 
 // handle leaves without harm to the containers when told to, writes what the shim is doing into the log on SIGUSR1, and
 // has another program take its place when that is asked for, or on SIGHUP.
-func (s *shim) handle(signals chan os.Signal) {
+func (s *shim) handle() {
 	var again <-chan time.Time
 	for {
 		select {
-		case signal := <-signals:
+		case signal := <-s.signals:
 			switch signal {
 			case unix.SIGUSR1:
 				s.logger.info("SIGUSR1: what this shim is doing follows")
@@ -210,9 +210,9 @@ func (s *shim) handle(signals chan os.Signal) {
 				s.leave()
 			}
 		case <-s.upgrades.wanted:
-			again = s.try(signals)
+			again = s.try()
 		case <-again:
-			again = s.try(signals)
+			again = s.try()
 		}
 	}
 }

@@ -94,14 +94,14 @@ func (s *shim) want(program string) *upgrade {
 }
 
 // try takes the program that is wanted. Unless that succeeds, and then it does not return, it gives when to try again, if so.
-func (s *shim) try(signals chan os.Signal) (again <-chan time.Time) {
+func (s *shim) try() (again <-chan time.Time) {
 	s.upgrades.mu.Lock()
 	u := s.upgrades.current
 	s.upgrades.mu.Unlock()
 	if u == nil {
 		return nil
 	}
-	err := s.replace(u, signals)
+	err := s.replace(u)
 	if errors.As(err, new(busy)) && time.Now().Before(u.until) {
 		return time.After(retryPause)
 	}
@@ -148,7 +148,7 @@ func (s *shim) resume() {
 }
 
 // replace executes another program in the place of this one. It returns only if that could not be done.
-func (s *shim) replace(u *upgrade, signals chan os.Signal) error {
+func (s *shim) replace(u *upgrade) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (s *shim) replace(u *upgrade, signals chan os.Signal) error {
 	}
 	defer undo.Close()
 	argv := append(s.args.Server(program), "-take-over", strconv.Itoa(int(table.Number(state)))+","+strconv.Itoa(int(table.Number(undo))))
-	if err := execute(program, argv, table, signals); err != nil {
+	if err := execute(program, argv, table, s.signals); err != nil {
 		return fmt.Errorf("execute %s: %w", program, err)
 	}
 	return nil
@@ -201,8 +201,6 @@ func execute(program string, argv []string, table *fds.Table, signals chan os.Si
 	entry.Restore()
 	err := syscall.Exec(program, argv, os.Environ())
 	runtime.UnlockOSThread()
-	if signals != nil {
-		signal.Notify(signals, served...)
-	}
+	signal.Notify(signals, served...)
 	return errors.Join(err, table.Keep(false))
 }

@@ -55,6 +55,14 @@ func fail() {
 		nowhere.args.TakeOver = ""
 	case "hangs":
 		time.Sleep(time.Hour)
+	case "late":
+		for _, arg := range os.Args {
+			if arg == "-undone" {
+				time.Sleep(succeedLimit + time.Second)
+				return
+			}
+		}
+		panic("not this time")
 	}
 }
 
@@ -94,7 +102,7 @@ func fail() {
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", errors.New(string(out))
 	}
-	for _, name := range []string{"later", "panics", "hangs"} {
+	for _, name := range []string{"later", "panics", "hangs", "late"} {
 		if err := os.Link(filepath.Join(dir, "next"), filepath.Join(dir, name)); err != nil {
 			return "", err
 		}
@@ -216,6 +224,18 @@ func TestUpgradeIsUndone(t *testing.T) {
 			c.end()
 		})
 	}
+}
+
+// The program that a shim is given back to may take its time: there is no other.
+func TestUpgradeIsUndoneLate(t *testing.T) {
+	n := newNode(t)
+	n.binary = n.other("late")
+	c := n.talking("c")
+	if _, err := c.upgradeTo(n.binary); err == nil || !strings.Contains(err.Error(), "not this time") {
+		t.Errorf("%v", err)
+	}
+	c.say("after")
+	c.end()
 }
 
 // From one version to the next, and back, with a state that knows more than the one before understands.
