@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
@@ -39,6 +40,7 @@ func Upgrade(a *Args, out io.Writer) error {
 		return fmt.Errorf("no shim has container %q", a.ID)
 	}
 	failed := 0
+	tell := func(format string, args ...any) { fmt.Fprintln(out, escape.Message(fmt.Sprintf(format, args...))) }
 	for _, s := range shims {
 		answer, err := s.upgrade(program)
 		text := ""
@@ -52,14 +54,14 @@ func Upgrade(a *Args, out io.Writer) error {
 			failed++
 			text = "stays: " + err.Error()
 		}
-		fmt.Fprintf(out, "%s/%s (pid %d): %s\n", s.args.Namespace, s.args.ID, s.pid, text)
+		tell("%s/%s (pid %d): %s", s.args.Namespace, s.args.ID, s.pid, text)
 	}
 	switch {
 	case !a.All:
 	case len(shims) == 0:
-		fmt.Fprintln(out, "no shims are running")
+		tell("no shims are running")
 	default:
-		fmt.Fprintf(out, "%d of %d shims upgraded\n", len(shims)-failed, len(shims))
+		tell("%d of %d shims upgraded", len(shims)-failed, len(shims))
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d shims stay as they were, and so do their containers", failed, len(shims))
@@ -85,8 +87,9 @@ func running(a *Args) (list []server, err error) {
 			continue
 		}
 		p, err := procs.Read(pid)
-		// Another user's is not to be believed, and would not be answered.
-		if err != nil || p.UID != uint32(os.Geteuid()) || len(p.Args) < 2 {
+		// Another user's is not to be believed, and would not be answered. Nor is a container's process, which may call itself a shim,
+		// and keep us waiting for its answer.
+		if err != nil || p.UID != uint32(os.Geteuid()) || len(p.Args) < 2 || !sameNamespace(pid) {
 			continue
 		}
 		args, err := ParseArgs(p.Args[1:])
@@ -99,6 +102,16 @@ func running(a *Args) (list []server, err error) {
 		}
 	}
 	return list, nil
+}
+
+// sameNamespace says whether a process is of our pid namespace.
+func sameNamespace(pid int) bool {
+	its, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+	if err != nil {
+		return false
+	}
+	ours, err := os.Readlink("/proc/self/ns/pid")
+	return err == nil && its == ours
 }
 
 // is says whether this is a shim that serves and, unless id is "", has that container.
