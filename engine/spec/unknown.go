@@ -39,7 +39,9 @@ func noteUnknown(d *json.Decoder, keys []string) {
 		return
 	}
 	message := unknownKey
-	if meant := typo.Meant(d.Key(), keys); meant != "" {
+	if _, more := d.Faults(); more > 0 {
+		// This one is only counted.
+	} else if meant := typo.Meant(d.Key(), keys); meant != "" {
 		message += " (did you mean " + meant + "?)"
 	}
 	d.Fault(message)

@@ -4,6 +4,10 @@ package typo
 func Meant(word string, names []string) string {
 	best, least := "", 1+len(word)/4 // a letter, and one more for every four
 	for _, name := range names {
+		// As many letters as one is longer have to be put in: a word of megabytes is not compared.
+		if max(len(word)-len(name), len(name)-len(word)) > least {
+			continue
+		}
 		if n := edits(word, name); n <= least && (best == "" || n < least) {
 			best, least = name, n
 		}

@@ -1,6 +1,9 @@
 package typo
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestEdits(t *testing.T) {
 	for _, test := range []struct {
@@ -16,5 +19,20 @@ func TestEdits(t *testing.T) {
 		if there, back := edits(test.a, test.b), edits(test.b, test.a); there != back {
 			t.Errorf("from %q to %q: %d, and back %d", test.a, test.b, there, back)
 		}
+	}
+}
+
+// A word that is too long for all names is not compared with them, which would take as long as both together are.
+func TestMeantByALongWord(t *testing.T) {
+	word := strings.Repeat("a", 1<<20)
+	if got := testing.AllocsPerRun(1, func() {
+		if meant := Meant(word, []string{"run", "start", "list"}); meant != "" {
+			t.Errorf("it is taken for %q", meant)
+		}
+	}); got > 0 {
+		t.Errorf("%v allocations", got)
+	}
+	if meant := Meant("strt", []string{"run", "start", "list"}); meant != "start" {
+		t.Errorf("strt is taken for %q", meant)
 	}
 }
