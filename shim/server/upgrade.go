@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-runtime/berth/internal/start/entry"
 	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/shim/internal/fds"
@@ -157,6 +159,12 @@ func (s *shim) replace(u *upgrade) error {
 	if u.program != "" {
 		if program = u.program; !filepath.IsAbs(program) {
 			return fmt.Errorf("program %q is no absolute path", program)
+		}
+	}
+	// Neither the new program nor this one, if it comes back, would go without them.
+	for _, socket := range []string{s.args.Socket, s.args.DebugSocket} {
+		if err := unix.Access(socket, unix.F_OK); socket != "" && err != nil {
+			return fmt.Errorf("the shim's own socket %s: %w", socket, err)
 		}
 	}
 	if err := s.suspend(); err != nil {

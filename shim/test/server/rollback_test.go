@@ -226,6 +226,25 @@ func TestUpgradeIsUndone(t *testing.T) {
 	}
 }
 
+// A shim whose socket has been removed goes on as it is: no program would find its way in there.
+func TestUpgradeWithoutSocket(t *testing.T) {
+	n := newNode(t)
+	c := n.talking("c")
+	path := ours.Path(c.address())
+	conn, err := ours.Dial(path)
+	n.must(err)
+	client := ours.NewClient(conn)
+	defer client.Close()
+	n.must(os.Rename(path, path+".away"))
+	err = client.Call(task.UpgradeService, task.UpgradeMethod, nil, time.Minute, &wire.UpgradeRequest{Program: n.binary}, &wire.UpgradeResponse{})
+	n.must(os.Rename(path+".away", path))
+	if err == nil || !strings.Contains(err.Error(), "own socket") {
+		t.Errorf("%v", err)
+	}
+	c.say("after")
+	c.end()
+}
+
 // The program that a shim is given back to may take its time: there is no other.
 func TestUpgradeIsUndoneLate(t *testing.T) {
 	n := newNode(t)
