@@ -25,6 +25,7 @@ type Client struct {
 
 	mu        sync.Mutex
 	suspended bool
+	since     time.Time // suspended
 }
 
 // NewClient takes over conn.
@@ -116,14 +117,18 @@ func (c *Client) cause(err error) error {
 func (c *Client) Suspend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.suspended = true
+	c.suspended, c.since = true, time.Now()
 	c.conn.SetDeadline(longAgo)
 }
 
-// Resume ends what Suspend has begun.
+// Resume ends what Suspend has begun. No call may be under way. One that was has as much time left as it had: its answer may
+// have come meanwhile, and an event that is given up is sent again.
 func (c *Client) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.suspended {
+		c.until = c.until.Add(time.Since(c.since))
+	}
 	c.suspended = false
 }
 
@@ -136,7 +141,7 @@ func (c *Client) Handover(h *wire.HandoverEvents, t *fds.Table) {
 	h.FD, h.Next, h.Waiting = t.Number(c.conn), c.stream, c.waiting
 	h.In, h.Out = c.in.buf, c.out
 	if c.waiting != 0 {
-		h.Left = int64(time.Until(c.until))
+		h.Left = int64(c.until.Sub(c.since))
 	}
 }
 
@@ -148,7 +153,7 @@ func TakeOverClient(h *wire.HandoverEvents, t *fds.Table) (*Client, error) {
 	}
 	c := NewClient(conn)
 	c.in.buf, c.out, c.stream, c.waiting = h.In, h.Out, h.Next, h.Waiting
-	c.until = time.Now().Add(time.Duration(h.Left))
-	c.suspended = true
+	c.suspended, c.since = true, time.Now()
+	c.until = c.since.Add(time.Duration(h.Left))
 	return c, nil
 }
