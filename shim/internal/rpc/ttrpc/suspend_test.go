@@ -169,3 +169,26 @@ func TestSuspendIsBusy(t *testing.T) {
 	}
 	s.Resume()
 }
+
+// A call has the time that it is suspended for on top: the answer that comes meanwhile is not lost.
+func TestSuspendTakesNoTimeOfACall(t *testing.T) {
+	_, path, release := suspending(t)
+	c := dialed(t, path)
+	result := make(chan error, 1)
+	call := func() {
+		result <- c.Call("s", "Wait", nil, time.Minute, &wire.Empty{}, &wire.WaitResponse{})
+	}
+	go call()
+	c.Suspend()
+	if err := <-result; !errors.Is(err, ErrSuspended) {
+		t.Fatal(err)
+	}
+	close(release)
+	// An hour goes by.
+	c.since, c.until = c.since.Add(-time.Hour), c.until.Add(-time.Hour)
+	c.Resume()
+	call()
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
