@@ -38,7 +38,7 @@ func TestExample(t *testing.T) {
 	ExampleManager_Start()
 	os.Stdout = stdout
 	w.Close()
-	const want = "its cgroup is /machine.slice/berth-demo.scope and 0 files are left to write\n"
+	const want = "its cgroup is /machine.slice/berth-demo.scope and 1 files are to be written\n"
 	if got, err := io.ReadAll(r); err != nil || string(got) != want {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}

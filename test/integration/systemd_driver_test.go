@@ -34,7 +34,7 @@ func TestUnitRefusedLimits(t *testing.T) {
 	c, unit := unitContainer(b, "/inside", "hang")
 	c.RunDetached()
 	before := unitFile(t, unit, "cpuset", "cpuset.cpus", "cpuset.cpus")
-	c.Command("update", []string{"--cpuset-cpus", "1000"}).Run().Fails(t, "/cpu/cpus")
+	c.Command("update", []string{"--cpuset-cpus", "1000"}).Run().Fails(t, "--cpuset-cpus: ")
 	if got := unitFile(t, unit, "cpuset", "cpuset.cpus", "cpuset.cpus"); got != before {
 		t.Errorf("after an update that was refused cpuset.cpus is %q, and was %q", got, before)
 	}

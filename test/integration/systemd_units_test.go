@@ -151,7 +151,7 @@ func TestUnitInTheWay(t *testing.T) {
 	d.RunDetached()
 	e, _ := unitContainer(b, "/bin/true")
 	e.Spec.Linux.CgroupsPath = ":berth:" + d.ID
-	if r := e.Run(); r.Code == 0 || !strings.Contains(r.Stderr, unit) || !strings.Contains(r.Stderr, "there already") {
+	if r := e.Run(); r.Code == 0 || !strings.Contains(r.Stderr, unit) || !strings.Contains(r.Stderr, "is in use by") {
 		t.Errorf("two containers in one unit: %d %s", r.Code, r.Stderr)
 	}
 	if got := d.State().Status; got != "running" {
