@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -194,6 +195,20 @@ func (c *Container) WaitExit() unix.WaitStatus {
 	}
 	c.PID = 0
 	return status
+}
+
+// WaitExitOfTraced is WaitExit for a container in which added processes are traced. Whoever gives such a one up leaves it to its
+// next parent, which is this process here, as it is the init of a host: the container's first process ends after it.
+func (c *Container) WaitExitOfTraced() unix.WaitStatus {
+	c.Box.T.Helper()
+	for end := time.Now().Add(Deadline); time.Now().Before(end) && waitGone(c.PID, 10*time.Millisecond) != nil; {
+		for _, pid := range c.Box.newPIDs() {
+			if parent, _ := Parent(pid); parent == os.Getpid() && pid != c.PID {
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			}
+		}
+	}
+	return c.WaitExit()
 }
 
 // Look runs the container with the helper as its process, and returns what that sees.

@@ -28,6 +28,10 @@ func seize(words []string) {
 			if _, err := os.Stat(words[0] + ".stop"); err == nil {
 				return
 			}
+			// On a busy machine more may have come and gone than we look ahead.
+			if given := lastPID(); given > last+7 {
+				last = given
+			}
 		}
 		// Pids are given in order: the next process is one of the next few.
 		for pid := last + 1; pid < last+8; pid++ {
@@ -57,6 +61,13 @@ func seize(words []string) {
 			break
 		}
 	}
+}
+
+// lastPID is the pid that was given last in our pid namespace (proc_sys_kernel(5)); 0 where the kernel does not tell.
+func lastPID() int {
+	text, _ := os.ReadFile("/proc/sys/kernel/ns_last_pid")
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
 }
 
 // held stops a process that was seized, and looks at it.
