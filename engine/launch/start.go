@@ -154,7 +154,7 @@ func spawnError(err error, s *Spawn) error {
 	case errors.Is(err, unix.EACCES) && s.Cgroup >= 0:
 		hint = " (an ordinary user can only enter version 2 cgroups from inside a delegated one, see cgroups(7); try systemd-run --user --scope -p Delegate=yes)"
 	case errors.Is(err, unix.EAGAIN):
-		hint = " (the limit of processes is reached: RLIMIT_NPROC or pids.max of the cgroup)"
+		hint = " (a limit of processes is reached: linux.resources.pids.limit or RLIMIT_NPROC)"
 	}
 	return fmt.Errorf("start the container's init: %w%s", err, hint)
 }
