@@ -151,7 +151,12 @@ func newWorld(t *testing.T) *world {
 	}
 	w.Service = New(Config{
 		Namespace: "ns", Reaper: r, Publish: w.publish, Log: func(s string) { t.Log(s) },
-		Engine:   func(o *options.Options) (engine.Engine, error) { w.asked = *o; return w.engine, nil },
+		Engine: func(o *options.Options) (engine.Engine, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.asked = *o
+			return w.engine, nil
+		},
 		Cgroup:   func(int) (engine.Cgroup, error) { return nil, errors.New("none here") },
 		Shutdown: func() { close(w.left) },
 	})
