@@ -55,12 +55,11 @@ func (t *Tools) limitFiles(g *cgroup.Group) ([]string, error) {
 			files = append(files, v.Name)
 		}
 	}
+	var ofFields []string // the table has the fields before the files that are reached through "unified"
 	for _, e := range ledger.Table() {
-		name, unified := strings.CutPrefix(e.Field, "/unified/")
-		ofField := func(e ledger.Entry) bool {
-			return !strings.HasPrefix(e.Field, "/unified") && slices.Contains(e.V2.Files, name)
-		}
-		if unified && !slices.ContainsFunc(ledger.Table(), ofField) {
+		if name, unified := strings.CutPrefix(e.Field, "/unified/"); !unified {
+			ofFields = append(ofFields, e.V2.Files...)
+		} else if !slices.Contains(ofFields, name) {
 			files = append(files, name)
 		}
 	}

@@ -11,9 +11,10 @@ import (
 // set takes them, or the value for one.
 func items(field, file, text, item string) string {
 	var list []string
+	key := keyOf(field)
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if key := keyOf(field); strings.Contains(value, "=") && key != "" {
+		if strings.Contains(value, "=") && key != "" {
 			value = assigned(value, key)
 		}
 		if name == "" || name == "default" || value == "max" && item == "" {
