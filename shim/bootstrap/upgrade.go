@@ -87,9 +87,8 @@ func running(a *Args) (list []server, err error) {
 			continue
 		}
 		p, err := procs.Read(pid)
-		// Another user's is not to be believed, and would not be answered. Nor is a container's process, which may call itself a shim,
-		// and keep us waiting for its answer.
-		if err != nil || p.UID != uint32(os.Geteuid()) || len(p.Args) < 2 || !sameNamespace(pid) {
+		// Another user's is not to be believed, and would not be answered.
+		if err != nil || p.UID != uint32(os.Geteuid()) || len(p.Args) < 2 {
 			continue
 		}
 		args, err := ParseArgs(p.Args[1:])
@@ -97,7 +96,8 @@ func running(a *Args) (list []server, err error) {
 			a.Namespace != "" && args.Namespace != a.Namespace || a.Address != "" && args.Address != a.Address {
 			continue
 		}
-		if s := (server{pid, args}); s.is(a.ID) {
+		// Nor is a container's process, which may call itself a shim, and keep us waiting for its answer.
+		if s := (server{pid, args}); sameNamespace(pid) && s.is(a.ID) {
 			list = append(list, s)
 		}
 	}
