@@ -15,8 +15,13 @@ const (
 	TypeFixed32    = 5
 )
 
-// maxField is the largest field number that the encoding allows.
-const maxField = 1<<29 - 1
+// maxField is the largest field number that the encoding allows. Inside a group, which can only be
+// skipped here, Google's generated code takes any number of 31 bits (message sets had such): so do we,
+// or the two would disagree on what a message is.
+const (
+	maxField      = 1<<29 - 1
+	maxGroupField = 1<<31 - 1
+)
 
 // maxGroupDepth bounds the nesting of groups, which no message here uses and
 // which are therefore only skipped.
@@ -63,11 +68,15 @@ func ReadVarint(b []byte) (v uint64, n int, err error) {
 
 // ReadTag reads a field's number and wire type.
 func ReadTag(b []byte) (num, typ, n int, err error) {
+	return readTag(b, maxField)
+}
+
+func readTag(b []byte, most uint64) (num, typ, n int, err error) {
 	v, n, err := ReadVarint(b)
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	if v>>3 < 1 || v>>3 > maxField {
+	if v>>3 < 1 || v>>3 > most {
 		return 0, 0, 0, errField
 	}
 	return int(v >> 3), int(v & 7), n, nil
@@ -120,7 +129,7 @@ func skipGroup(b []byte, num int) (int, error) {
 	open := []int{num}
 	at := 0
 	for len(open) > 0 {
-		num, typ, n, err := ReadTag(b[at:])
+		num, typ, n, err := readTag(b[at:], maxGroupField)
 		if err != nil {
 			return 0, err
 		}

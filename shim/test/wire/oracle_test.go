@@ -246,6 +246,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint8(0), []byte{0x0b, 0x13, 0x14, 0x0c})                                  // groups
 	f.Add(uint8(0), []byte("\x98\x06\x01\x99\x06abcdefgh\x9a\x06\x01x\x9d\x06abcd")) // field 99 in all the other forms
 	f.Add(uint8(0), []byte("\x9b\x06\x98\x06\x01\x9a\x06\x01x\x9c\x06"))             // and as a group with fields
+	f.Add(uint8(0), []byte("\x9b\x06\x98\x8a\xb5\xe7\x30\x30\x9c\x06"))              // one in a group, over 29 bits
+	f.Add(uint8(0), []byte("\x98\x8a\xb5\xe7\x30\x30"))                              // the same outside of a group
 	f.Add(uint8(0), []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})    // a tag without end
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
 		compare(t, pairs[int(which)%len(pairs)], b)
