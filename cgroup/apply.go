@@ -82,13 +82,15 @@ func (g *Group) apply(writes []ledger.Write, past *past) ([]Difference, error) {
 	return differences, nil
 }
 
-// sameWeight says whether two writes are one disk's weight for the two that divide disks by weights, iocost and BFQ. A
-// disk has the one, the other, or none, and takes only the weight of what it has (EOPNOTSUPP of blkg_conf_prep).
+// sameWeight says whether two writes are one disk's weight for the two that divide disks by
+// weights, iocost and BFQ. A disk has the one, the other, or none, and takes only the weight of
+// what it has (EOPNOTSUPP of blkg_conf_prep).
 func sameWeight(a, b ledger.Write) bool {
 	return a.Pointer == b.Pointer && a.File != b.File && isDiskWeight(a) && isDiskWeight(b)
 }
 
-// onlyBFQ says whether two writes are one weight of a kernel that may have been built without iocost.
+// onlyBFQ says whether two writes are one weight of a kernel that may have been built without
+// iocost.
 func onlyBFQ(a, b ledger.Write) bool {
 	return a.V2 && b.V2 && a.Pointer == b.Pointer && a.File == "io.weight" && b.File == "io.bfq.weight"
 }

@@ -116,7 +116,8 @@ func makePath(n *node, path string, made *[]string) (err error) {
 			}
 			return nil
 		case unix.EEXIST:
-			// The kernel's own files are in the way of cgroups by their names (tasks, cgroup.procs).
+			// The kernel's own files are in the way of cgroups by their names (tasks,
+			// cgroup.procs).
 			var st unix.Stat_t
 			if err = unix.Lstat(dir, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 				return unix.ENOTDIR

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is found where hierarchies are on nearly all machines is what the table of all mounts would have told, also where one is
-// hidden, read-only, in part or elsewhere.
+// What is found where hierarchies are on nearly all machines is what the table of all mounts would
+// have told, also where one is hidden, read-only, in part or elsewhere.
 func TestFoundInPlaceIsWhatTheTableTells(t *testing.T) {
 	host := hostForTest(t)
 	needRoot(t, host)

@@ -43,7 +43,8 @@ func (h *Hierarchy) Has(controller string) bool {
 	return slices.Contains(h.Controllers, controller)
 }
 
-// holds reports whether this is the hierarchy that /proc/PID/cgroup names by its controllers, or by "name=" and its name.
+// holds reports whether this is the hierarchy that /proc/PID/cgroup names by its controllers, or by
+// "name=" and its name.
 func (h *Hierarchy) holds(names string) bool {
 	if names == "" {
 		return h.Version == 2

@@ -95,9 +95,10 @@ func (h *Host) findInTable() error {
 // Linux calls a cpuset file system mounted on its own so.
 var fileSystems = []string{"cgroup2", "cgroup", "cpuset"}
 
-// findInPlace looks for the hierarchies where they are on nearly all machines, without the table of all mounts, which is as long as
-// there are containers. It reports whether that is all there is to find: each hierarchy of the kernel's is there,
-// whole and writable, so that no other mount of it could be preferred.
+// findInPlace looks for the hierarchies where they are on nearly all machines, without the table of
+// all mounts, which is as long as there are containers. It reports whether that is all there is to
+// find: each hierarchy of the kernel's is there, whole and writable, so that no other mount of it
+// could be preferred.
 func (h *Host) findInPlace() bool {
 	mounts, err := mountinfo.Below("/sys/fs/cgroup", fileSystems...)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // Start starts a command in the group: the new process is in it, in every hierarchy, from its first
-// instruction on, so nothing that it forks can be outside. (A command that is started and then joined may
-// have forked before, and what it forked is under no limit.) It costs no grace period.
+// instruction on, so nothing that it forks can be outside. (A command that is started and then
+// joined may have forked before, and what it forked is under no limit.) It costs no grace period.
 //
 // On version 2 the kernel clones the process into the group (Linux 5.7). On version 1 a child is
 // where the thread is that forks it: so a thread enters the group, forks, and returns.
@@ -50,8 +50,8 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 	return err
 }
 
-// startOnThread enters the group with the calling thread, starts the command, and returns: the thread ends soon, but until
-// then it would be a task in the group.
+// startOnThread enters the group with the calling thread, starts the command, and returns: the
+// thread ends soon, but until then it would be a task in the group.
 func (g *Group) startOnThread(cmd *exec.Cmd, files []*os.File) error {
 	home, err := g.homes()
 	if err != nil {
@@ -93,13 +93,15 @@ func fillStreams(cmd *exec.Cmd) (release func(), err error) {
 	}, nil
 }
 
-// enter moves the calling thread: the kernel takes no lock on other threads for "0", and so waits for nothing.
+// enter moves the calling thread: the kernel takes no lock on other threads for "0", and so waits
+// for nothing.
 func enter(tasks *os.File) error {
 	_, err := unix.Write(int(tasks.Fd()), []byte("0"))
 	return err
 }
 
-// homes opens the tasks files of the cgroups that the calling thread is in, as far as they can be seen.
+// homes opens the tasks files of the cgroups that the calling thread is in, as far as they can be
+// seen.
 func (g *Group) homes() ([]*os.File, error) {
 	text, err := readWhole(unix.AT_FDCWD, g.host.proc("thread-self/cgroup"), make([]byte, 1024))
 	if err != nil {

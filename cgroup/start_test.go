@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each process that is started, and what it forks at once, is in the group in every hierarchy; of the threads of
-// this process none is, then or later.
+// Each process that is started, and what it forks at once, is in the group in every hierarchy; of
+// the threads of this process none is, then or later.
 func TestStartLeavesNoProcessOutside(t *testing.T) {
 	host := hostForTest(t)
 	g := makeGroup(t, host)

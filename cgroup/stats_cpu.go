@@ -74,8 +74,9 @@ func readCPU(r *statsReader, s *Stats, _ Part) {
 	}
 }
 
-// divide splits the time used as cpuacct.stat does. usage_all counts what each tick found, which for a
-// short command is nothing; cpuacct.stat is the whole time divided by that, but rounded to ticks.
+// divide splits the time used as cpuacct.stat does. usage_all counts what each tick found, which
+// for a short command is nothing; cpuacct.stat is the whole time divided by that, but rounded to
+// ticks.
 func (c *CPUStats) divide(stat []byte) {
 	const tick = 1e9 / 100 // USER_HZ, on every machine that Go runs on
 	var user, system uint64

@@ -30,7 +30,8 @@ const maxErrno = 4095
 func actionValue(action specs.LinuxSeccompAction) (value uint32, ok bool) {
 	switch action {
 	case specs.ActKill, specs.ActKillThread:
-		// SCMP_ACT_KILL is the older name of SCMP_ACT_KILL_THREAD, in libseccomp's header as in the kernel's.
+		// SCMP_ACT_KILL is the older name of SCMP_ACT_KILL_THREAD, in libseccomp's header as in the
+		// kernel's.
 		return retKillThread, true
 	case specs.ActKillProcess:
 		return retKillProcess, true
@@ -97,7 +98,8 @@ func checkAction(at, action string, errno *uint, errnoAt string) (uint32, error)
 	return value | uint32(*errno), nil
 }
 
-// stricter gives the one of two results that the kernel would prefer of two filters: the lesser as a signed number.
+// stricter gives the one of two results that the kernel would prefer of two filters: the lesser as
+// a signed number.
 func stricter(a, b uint32) uint32 {
 	if int32(b&retActionFull) < int32(a&retActionFull) {
 		return b

@@ -14,8 +14,9 @@ type arch struct {
 	name  specs.Arch
 	audit uint32 // AUDIT_ARCH_*: what seccomp_data.arch holds
 	table *sysnum.Table
-	// wide says that arguments are compared in 64 bits. On the others the upper half is nothing a program can set,
-	// or, with x32 and n32, nothing that its C types reach: there, as in libseccomp, the lower half alone counts.
+	// wide says that arguments are compared in 64 bits. On the others the upper half is nothing a
+	// program can set, or, with x32 and n32, nothing that its C types reach: there, as in
+	// libseccomp, the lower half alone counts.
 	wide      bool
 	bigEndian bool
 	// A kernel runs the architectures of one family only, so that a filter never meets any other.
@@ -47,7 +48,8 @@ const (
 	auditN32 = 0x20000000
 )
 
-// x32Bit is __X32_SYSCALL_BIT. An x32 call has the AUDIT_ARCH of x86-64; this bit of its number tells them apart.
+// x32Bit is __X32_SYSCALL_BIT. An x32 call has the AUDIT_ARCH of x86-64; this bit of its number
+// tells them apart.
 const x32Bit = 0x40000000
 
 // archs is in the order of the spec's list. The machine numbers are those of <linux/elf-em.h>.
@@ -86,7 +88,8 @@ func archByName(name specs.Arch) *arch {
 	return nil
 }
 
-// NativeArch is the architecture that this program was built for, or "" where the spec has no name for it.
+// NativeArch is the architecture that this program was built for, or "" where the spec has no name
+// for it.
 func NativeArch() specs.Arch {
 	switch runtime.GOARCH {
 	case "386":
@@ -119,8 +122,9 @@ func NativeArch() specs.Arch {
 	return ""
 }
 
-// SyscallNumber is the number of a system call on an architecture, as the kernel shows it to filters: with the base of
-// the MIPS ABIs and the x32 bit. The second result is false where there is no such call.
+// SyscallNumber is the number of a system call on an architecture, as the kernel shows it to
+// filters: with the base of the MIPS ABIs and the x32 bit. The second result is false where there
+// is no such call.
 func SyscallNumber(name specs.Arch, syscall string) (uint32, bool) {
 	a := archByName(name)
 	if a == nil {
@@ -129,8 +133,8 @@ func SyscallNumber(name specs.Arch, syscall string) (uint32, bool) {
 	return a.table.NumberOf(syscall)
 }
 
-// filtered chooses the architectures that the filter is for: the native one, which is in each filter as the program that
-// loads it runs on it, and those listed that the same kernel can run.
+// filtered chooses the architectures that the filter is for: the native one, which is in each
+// filter as the program that loads it runs on it, and those listed that the same kernel can run.
 func filtered(native *arch, listed []*arch) []*arch {
 	list := []*arch{native}
 	for _, a := range listed {

@@ -6,14 +6,16 @@ import (
 	"github.com/berth-runtime/berth/seccomp/internal/cbpf"
 )
 
-// Arguments have 64 bits and BPF's one register has 32, so that a comparison takes two loads and two or three jumps. Rules
-// for one call mostly compare the same argument over and over (the ioctls that are allowed), with the same upper half,
-// zero. So the compiler keeps in mind, along each path, what the register holds and what is known of the upper half of
-// the argument compared last, and leaves out each load and jump whose outcome is known. A list of n values costs n + 3
+// Arguments have 64 bits and BPF's one register has 32, so that a comparison takes two loads and
+// two or three jumps. Rules for one call mostly compare the same argument over and over (the ioctls
+// that are allowed), with the same upper half, zero. So the compiler keeps in mind, along each
+// path, what the register holds and what is known of the upper half of the argument compared last,
+// and leaves out each load and jump whose outcome is known. A list of n values costs n + 3
 // instructions that way, and not 4n.
 //
-// A rule can be reached with different knowledge and is then compiled once for each. With a profile made to be nasty that
-// could grow past the kernel's limit, where without it the filter would fit; then it is done again with graph.forget.
+// A rule can be reached with different knowledge and is then compiled once for each. With a profile
+// made to be nasty that could grow past the kernel's limit, where without it the filter would fit;
+// then it is done again with graph.forget.
 type knowledge struct {
 	register int8 // the word of the arguments that is in the register, or nothing
 	arg      int8 // the argument whose upper half is known to be (is), or not to be (isNot), high; or nothing

@@ -6,14 +6,16 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// Default is a profile for ordinary programs in a container: it lets through what they need, by name, and answers the rest with
-// EPERM, or with ENOSYS where a call is newer than the list. It has rules for all architectures that machines of the
-// native one can run. With each capability that the container keeps, as "CAP_SYS_ADMIN", the calls that it is for are let
-// through as well; the kernel checks the capability itself then.
+// Default is a profile for ordinary programs in a container: it lets through what they need, by
+// name, and answers the rest with EPERM, or with ENOSYS where a call is newer than the list. It has
+// rules for all architectures that machines of the native one can run. With each capability that
+// the container keeps, as "CAP_SYS_ADMIN", the calls that it is for are let through as well; the
+// kernel checks the capability itself then.
 //
-// What is left out is what has no use in a container and a record of holes in the kernel (io_uring, userfaultfd, bpf, the kernel's
-// keys, AF_ALG and AF_VSOCK sockets), what acts on the whole machine (modules, kexec, swap, the clock), and what makes
-// namespaces. It is much like the profiles of Docker and Podman.
+// What is left out is what has no use in a container and a record of holes in the kernel (io_uring,
+// userfaultfd, bpf, the kernel's keys, AF_ALG and AF_VSOCK sockets), what acts on the whole machine
+// (modules, kexec, swap, the clock), and what makes namespaces. It is much like the profiles of
+// Docker and Podman.
 func Default(capabilities ...string) *specs.LinuxSeccomp {
 	p := &specs.LinuxSeccomp{DefaultAction: specs.ActErrno, Architectures: kin(NativeArch())}
 	allow := func(names []string, args ...specs.LinuxSeccompArg) {
@@ -23,14 +25,16 @@ func Default(capabilities ...string) *specs.LinuxSeccomp {
 		allow(names)
 	}
 
-	// Every family but AF_ALG (38) and AF_VSOCK (40). AF_VSOCK leads out of the network namespace, to the hypervisor. A
-	// rule for each range: conditions on one argument in one rule would be alternatives, see Compile.
+	// Every family but AF_ALG (38) and AF_VSOCK (40). AF_VSOCK leads out of the network namespace,
+	// to the hypervisor. A rule for each range: conditions on one argument in one rule would be
+	// alternatives, see Compile.
 	socket := []string{"socket"}
 	allow(socket, specs.LinuxSeccompArg{Index: 0, Value: 38, Op: specs.OpLessThan})
 	allow(socket, specs.LinuxSeccompArg{Index: 0, Value: 39, Op: specs.OpEqualTo})
 	allow(socket, specs.LinuxSeccompArg{Index: 0, Value: 40, Op: specs.OpGreaterThan})
 
-	// PER_LINUX, PER_LINUX32 (0x8), both with UNAME26 (0x20000), and the question what it is. The other ones switch protections off.
+	// PER_LINUX, PER_LINUX32 (0x8), both with UNAME26 (0x20000), and the question what it is. The
+	// other ones switch protections off.
 	for _, persona := range [...]uint64{0x0, 0x8, 0x20000, 0x20008, 0xffffffff} {
 		allow([]string{"personality"}, specs.LinuxSeccompArg{Index: 0, Value: persona, Op: specs.OpEqualTo})
 	}
@@ -44,7 +48,8 @@ func Default(capabilities ...string) *specs.LinuxSeccomp {
 			flags.Index = 1
 		}
 		allow([]string{"clone"}, flags)
-		// clone3 has its flags in memory, where a filter can't see them. C libraries take ENOSYS for the sign to use clone.
+		// clone3 has its flags in memory, where a filter can't see them. C libraries take ENOSYS
+		// for the sign to use clone.
 		enosys := uint(38)
 		switch NativeArch() {
 		case specs.ArchMIPS, specs.ArchMIPS64, specs.ArchMIPSEL, specs.ArchMIPSEL64:
@@ -60,7 +65,8 @@ func Default(capabilities ...string) *specs.LinuxSeccomp {
 	return p
 }
 
-// cloneNewAll is CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. CLONE_NEWTIME is no flag of clone(2).
+// cloneNewAll is CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. CLONE_NEWTIME
+// is no flag of clone(2).
 const cloneNewAll = 0x7e020000
 
 // kin is the architectures that a machine of the native one runs too.

@@ -15,9 +15,10 @@ type span struct {
 
 // A dispatch builds, for the architectures that share one AUDIT_ARCH, the search by number.
 //
-// Up to where an outcome is found, a filter looks at the architecture and the number alone. That matters beyond the few
-// instructions: since Linux 5.11 the kernel finds out, when a filter is loaded, for which numbers it says ALLOW without
-// looking at anything else, and doesn't run it for those calls any more (seccomp_cache_prepare()).
+// Up to where an outcome is found, a filter looks at the architecture and the number alone. That
+// matters beyond the few instructions: since Linux 5.11 the kernel finds out, when a filter is
+// loaded, for which numbers it says ALLOW without looking at anything else, and doesn't run it for
+// those calls any more (seccomp_cache_prepare()).
 type dispatch struct {
 	*graph
 	policy *policy
@@ -44,7 +45,8 @@ func (d *dispatch) add(start uint32, n nodeID, weight int) {
 	d.spans = append(d.spans, span{start, n, weight})
 }
 
-// lay lays one table out over the numbers from first to last; gaps says what holds between its calls.
+// lay lays one table out over the numbers from first to last; gaps says what holds between its
+// calls.
 func (d *dispatch) lay(t *table, first, last uint32, gaps []gap) {
 	next := uint64(first)
 	fill := func(end uint64) { // the numbers from next up to but not including end

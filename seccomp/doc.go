@@ -1,11 +1,11 @@
-// Package seccomp compiles the seccomp profiles of the OCI runtime spec (linux.seccomp of config.json) to filters for
-// seccomp(2), in Go alone.
+// Package seccomp compiles the seccomp profiles of the OCI runtime spec (linux.seccomp of
+// config.json) to filters for seccomp(2), in Go alone.
 //
-// [Compile] checks a profile strictly and makes a [Filter] of it; [Filter.Load] puts it in force for the calling thread,
-// [Filter.Bytes] is for those who load it elsewhere. [Default] is a profile for ordinary containers, [Explain] says in words
-// what a profile does.
+// [Compile] checks a profile strictly and makes a [Filter] of it; [Filter.Load] puts it in force
+// for the calling thread, [Filter.Bytes] is for those who load it elsewhere. [Default] is a profile
+// for ordinary containers, [Explain] says in words what a profile does.
 //
-// The package only computes, but for Load and Supported: it opens no file and starts nothing, and has no work to do
-// when a program starts. Numbers of system calls are in internal/sysnum, generated; what BPF is and what the kernel takes
-// of it in internal/cbpf.
+// The package only computes, but for Load and Supported: it opens no file and starts nothing, and
+// has no work to do when a program starts. Numbers of system calls are in internal/sysnum,
+// generated; what BPF is and what the kernel takes of it in internal/cbpf.
 package seccomp

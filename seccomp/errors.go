@@ -34,7 +34,8 @@ func unknownValue(at, what, value string, known []string) error {
 	return &ProfileError{at, "unknown " + what + " " + strconv.Quote(value) + "; it is one of " + strings.Join(known, ", ")}
 }
 
-// pointer joins the parts of a JSON pointer. They are names of the spec and indexes: there is nothing to escape.
+// pointer joins the parts of a JSON pointer. They are names of the spec and indexes: there is
+// nothing to escape.
 func pointer(parts ...any) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -49,7 +50,8 @@ func pointer(parts ...any) string {
 	return b.String()
 }
 
-// An UnsupportedArchError is a machine that the OCI runtime spec has no name for, so that no profile can be meant for it.
+// An UnsupportedArchError is a machine that the OCI runtime spec has no name for, so that no
+// profile can be meant for it.
 type UnsupportedArchError struct {
 	Arch specs.Arch
 }

@@ -39,7 +39,8 @@ func ExampleCompile() {
 	// true false
 }
 
-// A thread of its own loads the filter and starts a program, which has the filter from its first instruction on.
+// A thread of its own loads the filter and starts a program, which has the filter from its first
+// instruction on.
 func ExampleFilter_Load() {
 	filter, err := seccomp.Compile(seccomp.Default())
 	if err != nil {

@@ -201,7 +201,8 @@ func (e *SyscallExplanation) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// WriteText writes the program for people, an instruction a line, with what it loads and returns in words.
+// WriteText writes the program for people, an instruction a line, with what it loads and returns in
+// words.
 func (f *Filter) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for i, ins := range f.Program {

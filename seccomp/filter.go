@@ -17,12 +17,15 @@ type Filter struct {
 	Program []Instruction
 	// Flags are those for seccomp(2), FlagNewListener included if the filter can notify.
 	Flags uint32
-	// Notify says that some call is answered by SCMP_ACT_NOTIFY: loading the filter gives a listener's descriptor.
+	// Notify says that some call is answered by SCMP_ACT_NOTIFY: loading the filter gives a
+	// listener's descriptor.
 	Notify bool
-	// Archs are the architectures the filter is for, the native one first. A call of any other kills the process.
+	// Archs are the architectures the filter is for, the native one first. A call of any other
+	// kills the process.
 	Archs []specs.Arch
-	// Unknown lists the names in the profile that are no system call of any architecture: newer than this package, or
-	// mistyped. They are left out of the filter, so that such a call gets the default action, or ENOSYS.
+	// Unknown lists the names in the profile that are no system call of any architecture: newer
+	// than this package, or mistyped. They are left out of the filter, so that such a call gets the
+	// default action, or ENOSYS.
 	Unknown []UnknownName
 
 	bigEndian bool
@@ -34,25 +37,31 @@ type UnknownName struct {
 	Name    string
 }
 
-// Compile compiles a profile for the architecture of this program. An error is a *[ProfileError], with a JSON pointer
-// from the profile on, or a *[TooLargeError].
+// Compile compiles a profile for the architecture of this program. An error is a *[ProfileError],
+// with a JSON pointer from the profile on, or a *[TooLargeError].
 //
 // Where the spec leaves a meaning to libseccomp, it is the one that runc gives it:
 //
-//   - The filter is for the native architecture, whether listed or not, and for those listed that machines of it run. A call
-//     of any other kills the process. x32, where it isn't listed, is another architecture than x86-64; but see the last rule.
+//   - The filter is for the native architecture, whether listed or not, and for those listed that
+//     machines of it run. A call of any other kills the process. x32, where it isn't listed, is
+//     another architecture than x86-64; but see the last rule.
 //   - A rule whose action is the default's is not a rule.
-//   - A rule without conditions decides its call alone; of several, the first. Of those with conditions the first that holds
-//     decides, in the profile's order, and the default where none does.
-//   - All conditions of an entry are to hold. But if it names one argument more than once, any of them is enough.
-//   - On architectures of 32 bits, x32 and n32 included, the lower halves are compared. (For "less" and "greater" a value of
-//     more than 32 bits is greater than all arguments.)
-//   - A name that an architecture lacks is left out there. [Filter.Unknown] has the names that all lack.
+//   - A rule without conditions decides its call alone; of several, the first. Of those with
+//     conditions the first that holds decides, in the profile's order, and the default where none
+//     does.
+//   - All conditions of an entry are to hold. But if it names one argument more than once, any of
+//     them is enough.
+//   - On architectures of 32 bits, x32 and n32 included, the lower halves are compared. (For "less"
+//     and "greater" a value of more than 32 bits is greater than all arguments.)
+//   - A name that an architecture lacks is left out there. [Filter.Unknown] has the names that all
+//     lack.
 //   - The errno is EPERM where none is given.
-//   - A rule for a call that socketcall(2) or ipc(2) reach as well holds there too. Conditions can't be checked there: the
-//     strictest of the default and the actions of the rules for the call holds.
-//   - A call that is newer than all that the profile names gets ENOSYS, if the default action denies (ERRNO, TRAP, KILL…), so
-//     that C libraries fall back to older calls. x32 calls do too, if x32 isn't listed.
+//   - A rule for a call that socketcall(2) or ipc(2) reach as well holds there too. Conditions
+//     can't be checked there: the strictest of the default and the actions of the rules for the
+//     call holds.
+//   - A call that is newer than all that the profile names gets ENOSYS, if the default action
+//     denies (ERRNO, TRAP, KILL…), so that C libraries fall back to older calls. x32 calls do too,
+//     if x32 isn't listed.
 func Compile(profile *specs.LinuxSeccomp) (*Filter, error) {
 	return CompileFor(NativeArch(), profile)
 }
@@ -128,7 +137,8 @@ func (p *policy) program(tables []table, g *graph) []Instruction {
 	return program
 }
 
-// Bytes is the program as the kernel of the filter's machine reads it: an array of struct sock_filter.
+// Bytes is the program as the kernel of the filter's machine reads it: an array of struct
+// sock_filter.
 func (f *Filter) Bytes() []byte {
 	var order binary.AppendByteOrder = binary.LittleEndian
 	if f.bigEndian {
@@ -143,9 +153,10 @@ func (f *Filter) Bytes() []byte {
 	return b
 }
 
-// Decide is what becomes of a call of the native architecture with these arguments, the rest zero: the action, and the errno or
-// the message for the tracer. It is false where there is no such call. So the loader of a filter can find out beforehand
-// whether calls that are still to be made would be let through, or wait for an agent.
+// Decide is what becomes of a call of the native architecture with these arguments, the rest zero:
+// the action, and the errno or the message for the tracer. It is false where there is no such call.
+// So the loader of a filter can find out beforehand whether calls that are still to be made would
+// be let through, or wait for an agent.
 func (f *Filter) Decide(syscall string, args ...uint64) (action specs.LinuxSeccompAction, data uint16, ok bool) {
 	a := archByName(f.Archs[0])
 	number, ok := a.table.NumberOf(syscall)

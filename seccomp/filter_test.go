@@ -12,7 +12,8 @@ import (
 	"github.com/berth-runtime/berth/seccomp/internal/cbpf"
 )
 
-// answer compiles a profile for x86-64 and gives its result for a call there, or on the architecture of audit.
+// answer compiles a profile for x86-64 and gives its result for a call there, or on the
+// architecture of audit.
 func answer(t *testing.T, p *specs.LinuxSeccomp, audit, number uint32, args ...uint64) string {
 	t.Helper()
 	f, err := CompileFor(specs.ArchX86_64, p)
@@ -100,7 +101,8 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
-// TestIgnoredArchs: a filter never meets the calls of another family's architectures, so they take no room in it.
+// TestIgnoredArchs: a filter never meets the calls of another family's architectures, so they take
+// no room in it.
 func TestIgnoredArchs(t *testing.T) {
 	p := Default()
 	p.Architectures = []specs.Arch{specs.ArchX86_64}
@@ -142,8 +144,8 @@ func TestDefaultIsShort(t *testing.T) {
 	}
 }
 
-// TestAllowIsConstant goes the way of the kernel's seccomp_is_const_allow(): calls that are allowed without conditions are to be
-// found so by it.
+// TestAllowIsConstant goes the way of the kernel's seccomp_is_const_allow(): calls that are allowed
+// without conditions are to be found so by it.
 func TestAllowIsConstant(t *testing.T) {
 	constant := func(program []Instruction, arch, number uint32) bool {
 		var a uint32
@@ -282,7 +284,8 @@ func TestLongProfiles(t *testing.T) {
 		t.Errorf("%v is not a TooLargeError", err)
 	}
 
-	// Rules that reach one another with ever different knowledge, so that the compiler has to do without.
+	// Rules that reach one another with ever different knowledge, so that the compiler has to do
+	// without.
 	nasty := &specs.LinuxSeccomp{DefaultAction: specs.ActErrno}
 	for i := range uint64(140) {
 		nasty.Syscalls = append(nasty.Syscalls, specs.LinuxSyscall{Names: []string{"ioctl"}, Action: specs.ActAllow, Args: []specs.LinuxSeccompArg{

@@ -2,9 +2,9 @@ package seccomp
 
 import "github.com/berth-runtime/berth/seccomp/internal/cbpf"
 
-// A graph is a filter before its instructions have places: each node is one instruction, which names the nodes that can
-// follow it. Equal nodes are one node, so that equal pieces of code, and equal results, are recognised by their number,
-// and code is shared wherever it can be.
+// A graph is a filter before its instructions have places: each node is one instruction, which
+// names the nodes that can follow it. Equal nodes are one node, so that equal pieces of code, and
+// equal results, are recognised by their number, and code is shared wherever it can be.
 type graph struct {
 	nodes []node
 	size  []int32 // for each node, the instructions from there on if nothing were shared, up to a limit
@@ -25,8 +25,8 @@ type node struct {
 	yes, no nodeID
 }
 
-// Each node becomes at least one instruction, so that a graph of more nodes than this can't become a filter. It is far above
-// the limit of instructions as some nodes are given up on the way.
+// Each node becomes at least one instruction, so that a graph of more nodes than this can't become
+// a filter. It is far above the limit of instructions as some nodes are given up on the way.
 const maxNodes = 8 * cbpf.MaxInstructions
 
 func newGraph() *graph {

@@ -19,8 +19,8 @@ import (
 	"github.com/berth-runtime/berth/seccomp/internal/cbpf"
 )
 
-// The kernel is asked by real calls. A filter that lets Go's runtime live is loaded on a thread of this process, which ends
-// with its goroutine; one that may kill, in a process of its own.
+// The kernel is asked by real calls. A filter that lets Go's runtime live is loaded on a thread of
+// this process, which ends with its goroutine; one that may kill, in a process of its own.
 
 // probed says whether this process may load filters at all.
 var probed = sync.OnceValue(func() error {
@@ -104,7 +104,8 @@ func TestKernelErrno(t *testing.T) {
 	}
 }
 
-// TestKernelConditions compares the kernel with the interpreter. getpid and getppid take no arguments, and so let any be given.
+// TestKernelConditions compares the kernel with the interpreter. getpid and getppid take no
+// arguments, and so let any be given.
 func TestKernelConditions(t *testing.T) {
 	needKernel(t)
 	a := archByName(NativeArch())
@@ -161,8 +162,8 @@ func TestKernelConditions(t *testing.T) {
 	}
 }
 
-// TestKernelTakesFilters hands the kernel filters of all kinds. Three instructions in front answer before them, so that they do
-// nothing; the kernel checks the whole program nevertheless.
+// TestKernelTakesFilters hands the kernel filters of all kinds. Three instructions in front answer
+// before them, so that they do nothing; the kernel checks the whole program nevertheless.
 func TestKernelTakesFilters(t *testing.T) {
 	needKernel(t)
 	bypass := []cbpf.Instruction{

@@ -6,9 +6,10 @@ import (
 	"github.com/berth-runtime/berth/seccomp/internal/cbpf"
 )
 
-// A layout gives the nodes of a graph their places. BPF jumps forward only, so that it works from the end: when an
-// instruction is written, all it can jump to is behind it, at a known distance. The comparisons reach 255 instructions
-// far; where that isn't enough, a return is repeated, or a plain jump, which reaches everywhere, put in between.
+// A layout gives the nodes of a graph their places. BPF jumps forward only, so that it works from
+// the end: when an instruction is written, all it can jump to is behind it, at a known distance.
+// The comparisons reach 255 instructions far; where that isn't enough, a return is repeated, or a
+// plain jump, which reaches everywhere, put in between.
 type layout struct {
 	*graph
 	program []cbpf.Instruction // from the end

@@ -17,9 +17,9 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// libseccomp is the oracle: what it makes of a profile, by way of testdata/oracle.c, is compared with what Compile makes of
-// it, for each number and many arguments, by the interpreter. The places where the two are meant to differ are the cases
-// of explained(), and no others.
+// libseccomp is the oracle: what it makes of a profile, by way of testdata/oracle.c, is compared
+// with what Compile makes of it, for each number and many arguments, by the interpreter. The places
+// where the two are meant to differ are the cases of explained(), and no others.
 type libseccomp struct {
 	program string
 	numbers map[uint32]map[string]int // by architecture and name; negative: there is none, -1: the name is unknown
@@ -152,7 +152,8 @@ func (l libseccomp) filter(t testing.TB, native specs.Arch, p *specs.LinuxSeccom
 		program = append(program, cbpf.Instruction{Code: order.Uint16(out), Jt: out[2], Jf: out[3], K: order.Uint32(out[4:])})
 	}
 	for i := range program {
-		// A fault of libseccomp 2.5: the returns that it repeats for long jumps keep the byte order of this machine.
+		// A fault of libseccomp 2.5: the returns that it repeats for long jumps keep the byte order
+		// of this machine.
 		ins := &program[i]
 		if swapped := bits.ReverseBytes32(ins.K); ins.Code == cbpf.Return && !slices.Contains(results, ins.K) && slices.Contains(results, swapped) {
 			ins.K = swapped
@@ -164,8 +165,9 @@ func (l libseccomp) filter(t testing.TB, native specs.Arch, p *specs.LinuxSeccom
 	return program
 }
 
-// forgetful tells a fault of libseccomp 2.5: if the call it would look for first is not there on an architecture, its program
-// leaves out the load of the number along with it, and compares the architecture with the numbers.
+// forgetful tells a fault of libseccomp 2.5: if the call it would look for first is not there on an
+// architecture, its program leaves out the load of the number along with it, and compares the
+// architecture with the numbers.
 func forgetful(program []cbpf.Instruction) bool {
 	for i, ins := range program[:len(program)-1] {
 		if i > 0 && ins.Code == cbpf.JumpEqual && program[i-1].Code == cbpf.LoadWord && program[i-1].K == cbpf.OffsetArch {

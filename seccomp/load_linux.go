@@ -10,16 +10,17 @@ import (
 	"github.com/berth-runtime/berth/internal/sys"
 )
 
-// Load puts the filter in force for the calling thread and all that it starts, or with SECCOMP_FILTER_FLAG_TSYNC for all
-// threads of the process. Nothing takes it off again.
+// Load puts the filter in force for the calling thread and all that it starts, or with
+// SECCOMP_FILTER_FLAG_TSYNC for all threads of the process. Nothing takes it off again.
 //
-// Without that flag the goroutine has to have its thread for itself (runtime.LockOSThread), and to start a program from there;
-// the other threads are not filtered. With it, the filter has to let through what Go's runtime itself calls.
+// Without that flag the goroutine has to have its thread for itself (runtime.LockOSThread), and to
+// start a program from there; the other threads are not filtered. With it, the filter has to let
+// through what Go's runtime itself calls.
 //
 // The thread must have no_new_privs set (prctl(2)), or CAP_SYS_ADMIN in its user namespace.
 //
-// The listener is a descriptor, close-on-exec, for SECCOMP_IOCTL_NOTIF_RECV where the filter notifies, else -1. The
-// caller owns it.
+// The listener is a descriptor, close-on-exec, for SECCOMP_IOCTL_NOTIF_RECV where the filter
+// notifies, else -1. The caller owns it.
 func (f *Filter) Load() (listener int, err error) {
 	result, err := sys.SetSeccompFilter(f.Flags, f.Bytes())
 	switch {
@@ -39,7 +40,8 @@ func (f *Filter) Load() (listener int, err error) {
 	return -1, nil
 }
 
-// Supported is what this package and, for the flags, this kernel can do, as the features document has it.
+// Supported is what this package and, for the flags, this kernel can do, as the features document
+// has it.
 func Supported() *features.Seccomp {
 	enabled := true
 	s := &features.Seccomp{Enabled: &enabled, Actions: slices.Clone(actionNames[:]),

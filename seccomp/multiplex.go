@@ -2,22 +2,26 @@ package seccomp
 
 import "slices"
 
-// On x86, MIPS o32, PowerPC, s390, m68k and SH a program can reach the socket calls and those of System V IPC in two ways:
-// directly (on x86 and s390 since Linux 4.3 and 5.1), and through socketcall(2) and ipc(2), whose first argument is the
-// number of the call meant. A rule for such a call is to hold on both ways, or it would be no rule.
+// On x86, MIPS o32, PowerPC, s390, m68k and SH a program can reach the socket calls and those of
+// System V IPC in two ways: directly (on x86 and s390 since Linux 4.3 and 5.1), and through
+// socketcall(2) and ipc(2), whose first argument is the number of the call meant. A rule for such a
+// call is to hold on both ways, or it would be no rule.
 //
-// The second way has a catch: the arguments of the call meant are in memory, behind a pointer, where no filter can see
-// them. A rule with conditions on them can't be followed. What the multiplexer then gives is the strictest of all that the
-// profile could have meant: the default action and the actions of the rules for that call. So nothing is let through that
-// the direct way would refuse; a profile that wants it otherwise names socketcall or ipc itself.
+// The second way has a catch: the arguments of the call meant are in memory, behind a pointer,
+// where no filter can see them. A rule with conditions on them can't be followed. What the
+// multiplexer then gives is the strictest of all that the profile could have meant: the default
+// action and the actions of the rules for that call. So nothing is let through that the direct way
+// would refuse; a profile that wants it otherwise names socketcall or ipc itself.
 
-// A subCall is a call behind a multiplexer: its number there, SYS_* of <linux/net.h> or a name of <linux/ipc.h>.
+// A subCall is a call behind a multiplexer: its number there, SYS_* of <linux/net.h> or a name of
+// <linux/ipc.h>.
 type subCall struct {
 	viaIPC bool
 	number uint8
 }
 
-// ipcMask leaves of ipc's first argument what tells the call; the upper half is the version of its interface.
+// ipcMask leaves of ipc's first argument what tells the call; the upper half is the version of its
+// interface.
 const ipcMask = 0xffff
 
 func subCallOf(name string) (subCall, bool) {
@@ -90,7 +94,8 @@ func subCallOf(name string) (subCall, bool) {
 	return subCall{}, false
 }
 
-// A multiplexer collects, for one architecture, the rules for calls that socketcall and ipc reach too.
+// A multiplexer collects, for one architecture, the rules for calls that socketcall and ipc reach
+// too.
 type multiplexer struct {
 	arch            *arch
 	socketcall, ipc uint32 // their numbers
@@ -107,7 +112,8 @@ type noted struct {
 	always      bool // the action is that of a rule without conditions
 }
 
-// multiplexerOf is nil for an architecture that has no socketcall. Those that have it have ipc as well.
+// multiplexerOf is nil for an architecture that has no socketcall. Those that have it have ipc as
+// well.
 func multiplexerOf(a *arch) *multiplexer {
 	socketcall, ok := a.table.NumberOf("socketcall")
 	if !ok {
@@ -117,8 +123,9 @@ func multiplexerOf(a *arch) *multiplexer {
 	return &multiplexer{arch: a, socketcall: socketcall, ipc: ipc}
 }
 
-// note takes a rule for a name in, if that is a call behind a multiplexer. When it meets the call for the first time, it
-// returns what it noted, so that the caller can keep a place in the order of rules for it.
+// note takes a rule for a name in, if that is a call behind a multiplexer. When it meets the call
+// for the first time, it returns what it noted, so that the caller can keep a place in the order of
+// rules for it.
 func (m *multiplexer) note(name string, e *entry, index, place int, fallback uint32) *noted {
 	sub, ok := subCallOf(name)
 	if !ok {

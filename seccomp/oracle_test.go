@@ -146,7 +146,8 @@ func TestOracleDefaultProfiles(t *testing.T) {
 	}
 }
 
-// report logs how the two filters compare in length and in speed, for the calls that programs make most.
+// report logs how the two filters compare in length and in speed, for the calls that programs make
+// most.
 func report(t *testing.T, mine, theirs []cbpf.Instruction, reasons map[string]int) {
 	t.Logf("%d instructions, libseccomp %d; explained differences: %v", len(mine), len(theirs), reasons)
 	for _, name := range []string{"read", "write", "close", "futex", "mmap", "openat", "epoll_wait", "recvfrom", "clock_gettime", "exit_group", "socket", "clone"} {

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What may kill is tried in a process of its own: the test binary, told by childEnv what to do and by childEnv_PROFILE under
-// which profile.
+// What may kill is tried in a process of its own: the test binary, told by childEnv what to do and
+// by childEnv_PROFILE under which profile.
 const childEnv = "BERTH_SECCOMP_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is what the test binary does in a process of its own: it loads the profile on its first thread and then does the job.
+// child is what the test binary does in a process of its own: it loads the profile on its first
+// thread and then does the job.
 func child(job string, args []string) error {
 	runtime.LockOSThread()
 	var p specs.LinuxSeccomp
@@ -209,7 +210,8 @@ func TestKernelDefaultProfile(t *testing.T) {
 	}
 }
 
-// TestKernelOtherArch makes calls of i386 from a 64-bit program: those of the multiplexer, and an architecture not listed.
+// TestKernelOtherArch makes calls of i386 from a 64-bit program: those of the multiplexer, and an
+// architecture not listed.
 func TestKernelOtherArch(t *testing.T) {
 	needKernel(t)
 	if NativeArch() != specs.ArchX86_64 {

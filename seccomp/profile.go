@@ -34,7 +34,8 @@ type policy struct {
 type entry struct {
 	names  []string
 	action uint32
-	// The entry applies where all conditions of any of these hold. The second list is for architectures of 32 bits.
+	// The entry applies where all conditions of any of these hold. The second list is for
+	// architectures of 32 bits.
 	rules, narrow [][]condition
 }
 
@@ -130,11 +131,12 @@ func checkSyscall(i int, s *specs.LinuxSyscall) (entry, error) {
 	return e, nil
 }
 
-// alternatives makes rules of an entry's conditions. Mostly that is one, for all of them. But where an argument is named
-// twice, runc takes each condition for a rule of its own, and profiles in the field (`personality` is 0, or 8, or …, in
-// one entry) rely on that "or".
+// alternatives makes rules of an entry's conditions. Mostly that is one, for all of them. But where
+// an argument is named twice, runc takes each condition for a rule of its own, and profiles in the
+// field (`personality` is 0, or 8, or …, in one entry) rely on that "or".
 func alternatives(conditions []condition, each bool, bits uint64) [][]condition {
-	// "No bits of it are to be …" says nothing; where that is all that a rule says, it has no conditions.
+	// "No bits of it are to be …" says nothing; where that is all that a rule says, it has no
+	// conditions.
 	always := func(c condition) bool { return c.op == maskedEqual && c.mask&bits == 0 }
 	switch {
 	case !each && slices.ContainsFunc(conditions, always):
@@ -162,9 +164,9 @@ func (e *entry) rulesFor(a *arch) [][]condition {
 func checkFlags(names []specs.LinuxSeccompFlag, notify bool) (uint32, error) {
 	var flags uint32
 	if names == nil {
-		// Not even an empty list: runc's default. Without it, kernels before 5.16 switch the mitigation of speculative
-		// store bypass on for each process with a filter, which costs it speed. At the floor of Linux 5.10 the flag (4.17)
-		// is always there.
+		// Not even an empty list: runc's default. Without it, kernels before 5.16 switch the
+		// mitigation of speculative store bypass on for each process with a filter, which costs it
+		// speed. At the floor of Linux 5.10 the flag (4.17) is always there.
 		flags = FlagSpecAllow
 	}
 	for i, name := range names {
@@ -180,8 +182,8 @@ func checkFlags(names []specs.LinuxSeccompFlag, notify bool) (uint32, error) {
 	}
 	flags |= FlagNewListener
 	if flags&FlagTSync != 0 {
-		// Both want the return value of seccomp(2) for themselves; this one (Linux 5.7) takes it from TSYNC, and
-		// without it the kernel answers EINVAL.
+		// Both want the return value of seccomp(2) for themselves; this one (Linux 5.7) takes it
+		// from TSYNC, and without it the kernel answers EINVAL.
 		flags |= FlagTSyncESRCH
 	}
 	return flags, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// readProfile reads a profile in the form of the spec, or in that of Docker's and Podman's files, whose includes and excludes
-// are taken as for a container on amd64 without capabilities.
+// readProfile reads a profile in the form of the spec, or in that of Docker's and Podman's files,
+// whose includes and excludes are taken as for a container on amd64 without capabilities.
 func readProfile(path string) (*specs.LinuxSeccomp, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -71,10 +71,11 @@ func ordered(op specs.LinuxSeccompOperator) bool {
 	return op != specs.OpEqualTo && op != specs.OpNotEqual && op != specs.OpMaskedEqual
 }
 
-// randomProfile makes a right profile. A plain one keeps to what libseccomp can be trusted with: all rules with conditions
-// for one call have one action, for its order of rules is its own secret; and where there are several they have one
-// condition each and compare for equality only, for it joins them to a tree, wrongly at times (with "at most 2³²" and "at
-// most 6" of one argument, 12 is refused).
+// randomProfile makes a right profile. A plain one keeps to what libseccomp can be trusted with:
+// all rules with conditions for one call have one action, for its order of rules is its own secret;
+// and where there are several they have one condition each and compare for equality only, for it
+// joins them to a tree, wrongly at times (with "at most 2³²" and "at most 6" of one argument, 12 is
+// refused).
 func randomProfile(r *rand.Rand, plain bool) *specs.LinuxSeccomp {
 	p := &specs.LinuxSeccomp{DefaultAction: pick(r, randomActions)}
 	if p.DefaultAction == specs.ActErrno && r.IntN(2) == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-runtime/berth/seccomp/internal/cbpf"
 )
 
-// meaning answers a call as the documentation of Compile says, straight from the profile, with none of the compiler's
-// tables, trees and shortcuts.
+// meaning answers a call as the documentation of Compile says, straight from the profile, with none
+// of the compiler's tables, trees and shortcuts.
 func meaning(native specs.Arch, p *specs.LinuxSeccomp, d *cbpf.Data) uint32 {
 	result := func(action specs.LinuxSeccompAction, errno *uint) uint32 {
 		value, _ := actionValue(action)
@@ -206,7 +206,8 @@ func newestNamed(a *arch, p *specs.LinuxSeccomp) (newest uint32, known bool) {
 	return newest, known
 }
 
-// agree compiles a profile and compares the filter with the reference, on calls that have something to do with it.
+// agree compiles a profile and compares the filter with the reference, on calls that have something
+// to do with it.
 func agree(t *testing.T, native specs.Arch, p *specs.LinuxSeccomp, r *rand.Rand, calls int) *Filter {
 	t.Helper()
 	f, err := CompileFor(native, p)
@@ -292,8 +293,8 @@ func TestReferenceDefault(t *testing.T) {
 	}
 }
 
-// FuzzCompile reads a profile in JSON: whatever stands there, it is refused with a pointer into it, or becomes a filter that
-// the kernel takes and that does what the profile says.
+// FuzzCompile reads a profile in JSON: whatever stands there, it is refused with a pointer into it,
+// or becomes a filter that the kernel takes and that does what the profile says.
 func FuzzCompile(f *testing.F) {
 	for i := range uint64(20) {
 		f.Add([]byte(asJSON(randomProfile(rand.New(rand.NewPCG(11, i)), false))), uint8(i), i)

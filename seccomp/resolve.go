@@ -6,8 +6,9 @@ import (
 	"github.com/berth-runtime/berth/seccomp/internal/sysnum"
 )
 
-// Resolved is one system call number of one architecture, and the rules that decide it: either one without conditions, or
-// those with conditions in the profile's order, of which the first that holds applies, and the default where none does.
+// Resolved is one system call number of one architecture, and the rules that decide it: either one
+// without conditions, or those with conditions in the profile's order, of which the first that
+// holds applies, and the default where none does.
 type resolved struct {
 	number uint32
 	rules  []rule
@@ -24,7 +25,8 @@ type rule struct {
 type table struct {
 	*arch
 	calls []resolved // by number
-	// newest is the greatest number that the profile names, which tells its age; known is false if it names none.
+	// newest is the greatest number that the profile names, which tells its age; known is false if
+	// it names none.
 	newest uint32
 	known  bool
 }
@@ -60,12 +62,13 @@ func (p *policy) lookUp() names {
 	return n
 }
 
-// resolve gives each rule to the calls of the architecture that it names. Names that the architecture lacks are left
-// out: profiles list those of all architectures.
+// resolve gives each rule to the calls of the architecture that it names. Names that the
+// architecture lacks are left out: profiles list those of all architectures.
 func (p *policy) resolve(a *arch, n *names) table {
 	t := table{arch: a}
-	// Each rule with the number of its call, in the order of the profile. A key is the number and the place in rules, so
-	// that sorting the keys sorts by number first and by the profile's order second.
+	// Each rule with the number of its call, in the order of the profile. A key is the number and
+	// the place in rules, so that sorting the keys sorts by number first and by the profile's order
+	// second.
 	rules, keys := make([]rule, 0, n.count+16), make([]uint64, 0, n.count+16)
 	add := func(number uint32, r rule) {
 		keys = append(keys, uint64(number)<<32|uint64(len(rules)))
@@ -125,8 +128,8 @@ func (p *policy) resolve(a *arch, n *names) table {
 				mine[i] = rules[uint32(keys[i])]
 			}
 		}
-		// A rule without conditions takes the call over, wherever it stands; of several the first. That is libseccomp's
-		// way, and so of every profile in use.
+		// A rule without conditions takes the call over, wherever it stands; of several the first.
+		// That is libseccomp's way, and so of every profile in use.
 		if k := slices.IndexFunc(mine, func(r rule) bool { return len(r.conditions) == 0 }); k >= 0 {
 			mine = mine[k : k+1 : k+1]
 		}
@@ -136,7 +139,8 @@ func (p *policy) resolve(a *arch, n *names) table {
 	return t
 }
 
-// ageTells says whether a number belongs to the list that grows by the newest calls with each kernel.
+// ageTells says whether a number belongs to the list that grows by the newest calls with each
+// kernel.
 func ageTells(a *arch, number uint32) bool {
 	first, last := ageless(a)
 	return number < first || number > last

@@ -25,7 +25,8 @@ func needSystemd(t *testing.T) {
 	}
 }
 
-// What the example prints depends on the machine, so that go test compiles it only. Here it is run where it says what it should.
+// What the example prints depends on the machine, so that go test compiles it only. Here it is run
+// where it says what it should.
 func TestExample(t *testing.T) {
 	needSystemd(t)
 	r, w, err := os.Pipe()
@@ -44,8 +45,8 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// The order of the bytes of a bitmap shows from the ninth processor on, which need not be there: systemd keeps the list
-// that it was given.
+// The order of the bytes of a bitmap shows from the ninth processor on, which need not be there:
+// systemd keeps the list that it was given.
 func TestBitmapAsSystemdReadsIt(t *testing.T) {
 	needSystemd(t)
 	list, err := ledger.ParseList("1,9-10,17")

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Each mistake has its one line, which names the option or the place in the file, and says what would do.
+// Each mistake has its one line, which names the option or the place in the file, and says what
+// would do.
 func TestMessages(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"key.yaml": "foo: bar\n", "braces.yaml": "{{{\n"} {

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo-terminal of so many columns: the side that a person sees, and the one of the program.
+// terminal is a pseudo-terminal of so many columns: the side that a person sees, and the one of the
+// program.
 func onTerminal(t *testing.T, columns uint16) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -40,7 +41,8 @@ func onTerminal(t *testing.T, columns uint16) (person, program *os.File) {
 	return person, program
 }
 
-// written is what a command writes to a file of this program's, and what comes out at the other end.
+// written is what a command writes to a file of this program's, and what comes out at the other
+// end.
 func written(t *testing.T, other, file *os.File, line string) string {
 	t.Helper()
 	text := make(chan string)
@@ -59,7 +61,8 @@ func written(t *testing.T, other, file *os.File, line string) string {
 	return <-text
 }
 
-// Colours are for terminals that have them, where nobody minds; tables keep to the terminal's width; a pipe gets neither, and JSON is JSON.
+// Colours are for terminals that have them, where nobody minds; tables keep to the terminal's
+// width; a pipe gets neither, and JSON is JSON.
 func TestOnATerminal(t *testing.T) {
 	conf := t.TempDir() + "/node.yaml"
 	if err := os.WriteFile(conf, []byte("cgroup-driver: auto\n"), 0o644); err != nil {

@@ -49,8 +49,8 @@ func (p *program) cgroupExec() *cli.Command {
 	return c
 }
 
-// stickyFlag is for scripts that call cgexec and cgclassify, where it keeps cgrulesengd from moving the
-// processes again. Nothing of Berth's moves a process by rules.
+// stickyFlag is for scripts that call cgexec and cgclassify, where it keeps cgrulesengd from moving
+// the processes again. Nothing of Berth's moves a process by rules.
 func stickyFlag(f *cli.Flags) {
 	var always bool
 	f.Bool(&always, "sticky", "", "accepted for cgexec and cgclassify scripts; has no effect, as nothing moves processes later")

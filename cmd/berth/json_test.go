@@ -9,8 +9,8 @@ import (
 	"github.com/berth-runtime/berth/cmd/internal/clidoc"
 )
 
-// withoutJSON are the commands that have no --json, each with the reason. All others tell people something in a form that a program
-// wants as well.
+// withoutJSON are the commands that have no --json, each with the reason. All others tell people
+// something in a form that a program wants as well.
 var withoutJSON = map[string]string{
 	"box":             "its output is the command's; what it tells of it, --report json does",
 	"run":             "its output is the program's",

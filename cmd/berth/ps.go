@@ -88,7 +88,8 @@ func said(err error) error {
 	return err
 }
 
-// psTable shows the container's processes: without options by ourselves, with options those lines of ps(1) that are about them.
+// psTable shows the container's processes: without options by ourselves, with options those lines
+// of ps(1) that are about them.
 func psTable(pids []int, options []string) error {
 	if len(options) == 0 {
 		return ownTable(pids)

@@ -15,7 +15,8 @@ import (
 	"github.com/berth-runtime/berth/internal/proc/procs"
 )
 
-// ownTable shows processes as ps -f does (ps(1)), which need not be there, and takes twice as long as all else.
+// ownTable shows processes as ps -f does (ps(1)), which need not be there, and takes twice as long
+// as all else.
 func ownTable(pids []int) error {
 	var list []*procs.Process
 	slices.Sort(pids)
@@ -34,7 +35,8 @@ func ownTable(pids []int) error {
 	return nil
 }
 
-// writePS writes the table. The columns are those of ps -ef, with the numbers as wide as they have to be.
+// writePS writes the table. The columns are those of ps -ef, with the numbers as wide as they have
+// to be.
 func writePS(out io.Writer, list []*procs.Process, passwd string, now time.Time) {
 	wide := 5
 	for _, p := range list {
@@ -115,7 +117,8 @@ func psTime(d time.Duration) string {
 	return fmt.Sprintf("%s%02d:%02d:%02d", days, s/3600, s/60%60, s%60)
 }
 
-// psCommand is what a process executes. The words are its own: what would move a terminal's cursor is not passed on.
+// psCommand is what a process executes. The words are its own: what would move a terminal's cursor
+// is not passed on.
 func psCommand(p *procs.Process) string {
 	words := strings.Join(p.Args, " ")
 	if len(p.Args) == 0 {

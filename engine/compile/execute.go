@@ -17,8 +17,8 @@ func (c *compiler) hooks() {
 	c.visibly(func() { c.ask(program.AskHooks) })
 }
 
-// visibly lets a runtime without the host's rights look into our namespaces for as
-// long as it runs hooks in them, or puts on record which they are: the kernel shows those of a process that is not
+// visibly lets a runtime without the host's rights look into our namespaces for as long as it runs
+// hooks in them, or puts on record which they are: the kernel shows those of a process that is not
 // dumpable to none but root (ptrace(2)).
 func (c *compiler) visibly(ask func()) {
 	if !c.f.Visible {

@@ -88,6 +88,7 @@ func TestLabels(t *testing.T) {
 	same("SELinux", runLabelled(t, "", "u:r:t:s0", "", nil), append(keyring, "open thread-self/attr/exec", "write u:r:t:s0")...)
 	same("both", runLabelled(t, "profile", "u:r:t:s0", "", nil), append(keyring,
 		"open thread-self/attr/apparmor/exec", "write exec profile", "open thread-self/attr/exec", "write u:r:t:s0")...)
-	// The kernel labels proc and sysfs itself, a bind mount has the labels of its files, and what the config says of one mount goes first.
+	// The kernel labels proc and sysfs itself, a bind mount has the labels of its files, and what
+	// the config says of one mount goes first.
 	same("mount label", runLabelled(t, "", "", "u:object_r:t:s0:c1,c2", nil), "context u:object_r:t:s0:c1,c2", "context mine:c3,c4")
 }

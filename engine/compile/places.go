@@ -93,9 +93,9 @@ func (c *compiler) find(path string, flags uint64, into program.Cell, absent pro
 	c.follow(c.way(path), flags, into, absent, errnos...)
 }
 
-// follow opens what a way leads to; with one of the errnos it goes on at absent. Where a link leads out of the mount that the path is below, the path is
-// resolved by its names, and not being there is an error: it may have been moved out
-// of our way.
+// follow opens what a way leads to; with one of the errnos it goes on at absent. Where a link leads
+// out of the mount that the path is below, the path is resolved by its names, and not being there
+// is an error: it may have been moved out of our way.
 func (c *compiler) follow(w way, flags uint64, into program.Cell, absent program.Label, errnos ...unix.Errno) {
 	s := w.spot
 	if !s.open {

@@ -166,7 +166,8 @@ func inAPod(p *plan.Plan) *compile.Facts {
 	return f
 }
 
-// standsInTheWay reports whether the filter refuses what a process that has loaded it would still have to do.
+// standsInTheWay reports whether the filter refuses what a process that has loaded it would still
+// have to do.
 func standsInTheWay(p *plan.Plan) bool {
 	if p.Process.Seccomp == nil {
 		return false
@@ -182,10 +183,11 @@ func standsInTheWay(p *plan.Plan) bool {
 // filtered are calls that filters of the test refuse.
 var filtered = []string{"clone", "setsid", "capset", "accept4", "sendto"}
 
-// TestNeverMoreThanItWillBe holds the rule that no process which a container can see has, at any instant, what the process
-// of the config will not have: for the configs of the golden files, and for some thousand that are made of them by chance,
-// for exec (as which startContainer hooks are run), for a container that waits for its start, and for one that is made in
-// the pid namespace of others.
+// TestNeverMoreThanItWillBe holds the rule that no process which a container can see has, at any
+// instant, what the process of the config will not have: for the configs of the golden files, and
+// for some thousand that are made of them by chance, for exec (as which startContainer hooks are
+// run), for a container that waits for its start, and for one that is made in the pid namespace of
+// others.
 func TestNeverMoreThanItWillBe(t *testing.T) {
 	configs, _ := filepath.Glob("testdata/*.json")
 	random := rand.New(rand.NewPCG(15, 9))
@@ -285,8 +287,8 @@ func shake(t *testing.T, p *plan.Plan, random *rand.Rand) {
 	q.Seccomp = &plan.Seccomp{Filter: filter, ListenerPath: "/agent"}
 }
 
-// TestTheAuditFinds has the audit look at a Program that forks into a pid namespace of others first of all, as that of a
-// container which joins one does: it is seen with all that it has.
+// TestTheAuditFinds has the audit look at a Program that forks into a pid namespace of others first
+// of all, as that of a container which joins one does: it is seen with all that it has.
 func TestTheAuditFinds(t *testing.T) {
 	p := planOf(t, []byte(`{"ociVersion": "1.3.0", "root": {"path": "/rootfs"}, "process": {"args": ["x"], "cwd": "/"},
 		"linux": {"namespaces": [{"type": "mount"}, {"type": "pid", "path": "/proc/1/ns/pid"}]}}`))

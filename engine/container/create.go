@@ -218,7 +218,8 @@ func (m *maker) intend(config []byte) error {
 	if err := writeFileAt(m.dir, configFile, config, 0o600); err != nil {
 		return err
 	}
-	// The intent is on record from here on; makeGroup knows more of it where there is a cgroup to make.
+	// The intent is on record from here on; makeGroup knows more of it where there is a cgroup to
+	// make.
 	if m.plan.Cgroup.None || m.plan.Cgroup.Unit != nil {
 		if err := m.save(); err != nil {
 			return err

@@ -94,8 +94,8 @@ func processesOf(id, cgroupsPath string) ([]int, error) {
 	return pids, nil
 }
 
-// calledFor reports whether a part of a cgroup's path is one of the names, or ends in one behind a dash,
-// as berth-ID and docker-ID.scope do.
+// calledFor reports whether a part of a cgroup's path is one of the names, or ends in one behind a
+// dash, as berth-ID and docker-ID.scope do.
 func calledFor(at string, names []string) bool {
 	for part := range strings.SplitSeq(at, "/") {
 		part = strings.TrimSuffix(part, ".scope")

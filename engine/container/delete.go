@@ -254,7 +254,8 @@ func (c *Container) parentsMade() (dirs []string) {
 	return dirs
 }
 
-// parentsAfter minds the parents that were made, for this cgroup or for others beside it, when this one has been removed.
+// parentsAfter minds the parents that were made, for this cgroup or for others beside it, when this
+// one has been removed.
 func (c *Container) parentsAfter(left []string) {
 	var err error
 	if len(left) > 0 {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostDevices looks at the devices of the config that are the host's own: in a user namespace none can be made. One of
-// other numbers would be given to the container under the name of that which was asked for.
+// hostDevices looks at the devices of the config that are the host's own: in a user namespace none
+// can be made. One of other numbers would be given to the container under the name of that which
+// was asked for.
 func (m *maker) hostDevices() error {
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]

@@ -208,7 +208,8 @@ func (e *execer) run() (*launch.Child, error) {
 	return child, nil
 }
 
-// ofProcess has an error about an added process lead into its process object: the config.json is not to blame.
+// ofProcess has an error about an added process lead into its process object: the config.json is
+// not to blame.
 func ofProcess(err error) error {
 	var call *launch.Error
 	if errors.As(err, &call) {

@@ -131,7 +131,8 @@ func TestCollectGarbageLeavesTheUnknown(t *testing.T) {
 	}
 }
 
-// In a folder that others use too, only what a record of ours names is a container's; in one of ours, only what we put there.
+// In a folder that others use too, only what a record of ours names is a container's; in one of
+// ours, only what we put there.
 func TestCollectGarbageLeavesTheForeign(t *testing.T) {
 	for _, ours := range []bool{false, true} {
 		r := &Runtime{Root: t.TempDir()}

@@ -25,8 +25,9 @@ func (m *maker) makeGroup() error {
 	if c.None || c.Unit != nil {
 		return nil // startUnit makes it, once there is a process
 	}
-	// The config or the default names the place, so it is not asked whose it is. What is there stays when the container goes,
-	// so what is missing is put on record first, and with it the intent.
+	// The config or the default names the place, so it is not asked whose it is. What is there
+	// stays when the container goes, so what is missing is put on record first, and with it the
+	// intent.
 	options := []cgroup.Option{cgroup.Adopt(), cgroup.Intent(func(missing []string) error {
 		m.Cgroup.Made = missing
 		return m.save()
@@ -158,7 +159,8 @@ func (g *group) enter(s *spawn) error {
 
 // enterByHand is enter for a group that others may freeze while we clone: a child that stands still
 // before its execve stops the thread that waits for it, and that one hears no signals and keeps its
-// processor of Go's. By its own hand the child enters after its execve, which takes 8 to 20 ms longer.
+// processor of Go's. By its own hand the child enters after its execve, which takes 8 to 20 ms
+// longer.
 func (g *group) enterByHand(s *spawn) {
 	s.Cgroup = -1
 	s.Facts.Tasks = tasksFiles(g.Group)
@@ -247,9 +249,9 @@ func cgroupDirs(h *cgroup.Host, place func(*cgroup.Hierarchy) string) []compile.
 }
 
 // showCgroupTree shows a container that stays in the host's cgroup namespace all of cgroup v2, as
-// systemd's rules for containers ask: half a tree would not have the paths of /proc/self/cgroup. Not so
-// without the host's rights, where the read-only mount would be all that protects the user's other cgroups
-// (CVE-2023-25809).
+// systemd's rules for containers ask: half a tree would not have the paths of /proc/self/cgroup.
+// Not so without the host's rights, where the read-only mount would be all that protects the user's
+// other cgroups (CVE-2023-25809).
 func (m *maker) showCgroupTree(dirs []compile.CgroupDir) {
 	if len(dirs) != 1 || dirs[0].Name != "" || m.Cgroup.Path == "" || m.plan.Namespace(specs.CgroupNamespace) != nil ||
 		m.plan.Namespace(specs.UserNamespace) != nil || !m.privileged() {
@@ -271,7 +273,8 @@ func (c *Container) OpenGroup() (*cgroup.Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A unit's cgroup is systemd's, and is removed with the unit; of what is left then, nothing was there before.
+	// A unit's cgroup is systemd's, and is removed with the unit; of what is left then, nothing was
+	// there before.
 	adopt := cgroup.Adopt()
 	if c.Cgroup.Unit != "" {
 		adopt = cgroup.Force()
@@ -284,7 +287,8 @@ func (c *Container) OpenGroup() (*cgroup.Group, error) {
 	return g, nil
 }
 
-// undoGroup removes the unit and the cgroup of a container that could not be made, unless others live there.
+// undoGroup removes the unit and the cgroup of a container that could not be made, unless others
+// live there.
 func (m *maker) undoGroup() error {
 	err := m.undoUnit()
 	if m.group == nil {

@@ -22,7 +22,8 @@ func tasksFiles(g *cgroup.Group) (files []string) {
 	return files
 }
 
-// madeAll reports whether the group was made in every hierarchy: nothing of it is not below what Made lists.
+// madeAll reports whether the group was made in every hierarchy: nothing of it is not below what
+// Made lists.
 func madeAll(g *cgroup.Group) bool {
 	made := g.Made()
 	return !slices.ContainsFunc(g.Host().Hierarchies(), func(h *cgroup.Hierarchy) bool {
@@ -31,9 +32,10 @@ func madeAll(g *cgroup.Group) bool {
 	})
 }
 
-// removeMade removes directories that Group.Made has listed, parents as far as they are empty, and reports whether
-// no group is left there. Where it fails, because it is in use or mounted elsewhere for this process, the group is to
-// be opened and destroyed. Others live in the parents that are left.
+// removeMade removes directories that Group.Made has listed, parents as far as they are empty, and
+// reports whether no group is left there. Where it fails, because it is in use or mounted elsewhere
+// for this process, the group is to be opened and destroyed. Others live in the parents that are
+// left.
 func removeMade(made []string) (left []string, ok bool) {
 	for i, dir := range made {
 		switch err := unix.Rmdir(dir); {

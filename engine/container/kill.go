@@ -26,8 +26,8 @@ func (c *Container) Kill(signal unix.Signal, all bool) error {
 }
 
 func (c *Container) kill(signal unix.Signal, all bool) error {
-	// A pid namespace ends with its first process. What is in the cgroup after that, or below it without being in the
-	// namespace, is not the container's.
+	// A pid namespace ends with its first process. What is in the cgroup after that, or below it
+	// without being in the namespace, is not the container's.
 	if own := c.ownPids(); own && (!all || signal == unix.SIGKILL || !c.Alive()) || !all && signal != unix.SIGKILL {
 		err := c.signalFirst(signal)
 		if !errors.Is(err, ErrNotRunning) || own {

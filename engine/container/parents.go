@@ -11,13 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parentsFile in the root directory names cgroups that were made as parents of a container's, and had others' in them when it was
-// deleted: a line for each, with its inode number, which identifies one that has been recreated. No id has a colon.
+// parentsFile in the root directory names cgroups that were made as parents of a container's, and
+// had others' in them when it was deleted: a line for each, with its inode number, which identifies
+// one that has been recreated. No id has a colon.
 const parentsFile = "cgroups:parents"
 
-// leaveParents is for parents of a removed cgroup that are in use: the container deleted last removes them. They are
-// tried again behind the note, since these others may have gone meanwhile without seeing it.
-// A kill before the note loses none: the container's record names them too, and goes after it.
+// leaveParents is for parents of a removed cgroup that are in use: the container deleted last
+// removes them. They are tried again behind the note, since these others may have gone meanwhile
+// without seeing it. A kill before the note loses none: the container's record names them too, and
+// goes after it.
 func (r *Runtime) leaveParents(dirs []string) error {
 	text := ""
 	for _, dir := range dirs {

@@ -31,7 +31,8 @@ var timeOffset = sync.OnceValue(func() int64 {
 	return parseTimeOffset(text)
 })
 
-// parseTimeOffset takes the line of the clock that counts from boot, "boottime SECONDS NANOSECONDS".
+// parseTimeOffset takes the line of the clock that counts from boot, "boottime SECONDS
+// NANOSECONDS".
 func parseTimeOffset(text []byte) int64 {
 	for line := range bytes.Lines(text) {
 		fields := bytes.Fields(line)

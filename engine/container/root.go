@@ -127,7 +127,8 @@ func (c *Container) foreign() []string {
 func (c *Container) removeFolder() {
 	for _, name := range entries(c.dir) {
 		if name == notifyDir {
-			// A process that is allowed to mount may have put something into it. Links in it are not followed.
+			// A process that is allowed to mount may have put something into it. Links in it are
+			// not followed.
 			_ = os.RemoveAll("/proc/self/fd/" + strconv.Itoa(c.dir) + "/" + notifyDir)
 		} else if name != recordFile && slices.Contains(folderFiles, name) {
 			_ = unix.Unlinkat(c.dir, name, 0)

@@ -84,8 +84,9 @@ func (c *Container) passGate(hooks *specs.Hooks, env []string) error {
 	if err != nil {
 		return fmt.Errorf("container %s: make a socket: %w", c.ID, err)
 	}
-	// The connection wakes it: nothing is between that and the word that it waits for, or it would fall asleep again. That it
-	// is the container's process need not be looked at, no one else listens here.
+	// The connection wakes it: nothing is between that and the word that it waits for, or it would
+	// fall asleep again. That it is the container's process need not be looked at, no one else
+	// listens here.
 	if err := unix.Connect(s, c.gateAddress()); err != nil {
 		unix.Close(s)
 		hint := ""

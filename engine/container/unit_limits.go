@@ -37,8 +37,9 @@ func (c *Container) setLimits(g *cgroup.Group, r *specs.LinuxResources) (cgroup.
 	return c.setUnitLimits(b, h, g, r)
 }
 
-// setUnitLimits is Group.Set for the cgroup of a unit: what systemd has properties for goes to it, since it would undo
-// what is done behind its back, and then all of it to the files, which tell what the kernel refuses. Rules of devices go to both.
+// setUnitLimits is Group.Set for the cgroup of a unit: what systemd has properties for goes to it,
+// since it would undo what is done behind its back, and then all of it to the files, which tell
+// what the kernel refuses. Rules of devices go to both.
 func (c *Container) setUnitLimits(b *bus, h *machine, g *cgroup.Group, r *specs.LinuxResources) (cgroup.Report, error) {
 	layout := plan.UnitLayout(h.Host)
 	layout.Files = g.Layout().Files

@@ -6,6 +6,6 @@
 // hand, since the init of a protocol buffer library would slow the start of every
 // other command down.
 //
-// What a container is, and what to tell criu about it, is up to package container. The package starts processes and reads criu's log,
-// and touches nothing else.
+// What a container is, and what to tell criu about it, is up to package container. The package
+// starts processes and reads criu's log, and touches nothing else.
 package criu

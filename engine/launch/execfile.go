@@ -62,7 +62,8 @@ func lookAt(root int, name string, errno unix.Errno) string {
 	}
 	if line, ok := bytes.CutPrefix(head, []byte("#!")); ok {
 		line, _, _ = bytes.Cut(line, []byte("\n"))
-		// load_script parts its words at these two; a carriage return is a letter of the interpreter's name.
+		// load_script parts its words at these two; a carriage return is a letter of the
+		// interpreter's name.
 		fields := strings.FieldsFunc(string(line), func(r rune) bool { return r == ' ' || r == '\t' })
 		if len(fields) == 0 {
 			return "the script names no interpreter behind #!"

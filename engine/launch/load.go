@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// load puts the image of a Program where it can be executed and nobody can write to
-// it. It holds nothing of the host: a container that gets at its /proc/PID/exe has what it runs anyway
+// load puts the image of a Program where it can be executed and nobody can write to it. It holds
+// nothing of the host: a container that gets at its /proc/PID/exe has what it runs anyway
 // (CVE-2019-5736).
 func load(p *program.Program) (int, error) {
 	image, err := p.Image()

@@ -57,7 +57,8 @@ func TestStartWithAnyDescriptors(t *testing.T) {
 	}
 }
 
-// inOtherProcess runs the test in a process of its own, which a filter of system calls would stay with, and reports whether this is it.
+// inOtherProcess runs the test in a process of its own, which a filter of system calls would stay
+// with, and reports whether this is it.
 func inOtherProcess(t *testing.T) bool {
 	t.Helper()
 	const variable = "BERTH_TEST_OTHER_PROCESS"
@@ -130,7 +131,8 @@ func TestKilledBeforeTheInit(t *testing.T) {
 	}
 }
 
-// The pipe of ForkExec comes to be in a hole below all other descriptors, and is moved to behind them.
+// The pipe of ForkExec comes to be in a hole below all other descriptors, and is moved to behind
+// them.
 func TestFirstFreeBesideThePipe(t *testing.T) {
 	program, err := os.Open("/bin/true")
 	if err != nil {

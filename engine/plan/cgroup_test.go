@@ -10,7 +10,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// Rules for devices are root's to make; who cannot make them is told, and the rest of the limits hold.
+// Rules for devices are root's to make; who cannot make them is told, and the rest of the limits
+// hold.
 func TestDeviceRulesOfAnOrdinaryUser(t *testing.T) {
 	pids := int64(7)
 	s := &specs.Spec{Version: "1.2.0", Root: &specs.Root{Path: "rootfs"}, Process: &specs.Process{Args: []string{"x"}, Cwd: "/"}, Linux: &specs.Linux{
@@ -39,8 +40,8 @@ func TestDeviceRulesOfAnOrdinaryUser(t *testing.T) {
 	}
 }
 
-// Whatever cgroupsPath says, it is a complaint or a clean absolute path below the root of the hierarchies, or a unit and a slice
-// with names that systemd takes.
+// Whatever cgroupsPath says, it is a complaint or a clean absolute path below the root of the
+// hierarchies, or a unit and a slice with names that systemd takes.
 func FuzzCgroupsPath(f *testing.F) {
 	for _, seed := range []string{"", "/", "/a/b", "a", "a/../..", "/..", "//a", "a:b:c", "system.slice:berth:x", "-.slice:p:n", "::", "a.slice:b", "x\x00y", "/a b/ü", "user.slice:berth:../x",
 		"user-1000.slice:docker:a+b", "kubepods.slice:x:kubepods-pod1.slice", "a--b.slice:p:n", "_a.slice:cpu.x:n@1", "a.slice:p:n@"} {

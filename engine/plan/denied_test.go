@@ -10,8 +10,9 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// A config without rules for devices denies all but what every container has and its own nodes; explain says why each is allowed.
-// An entry that denies a node stands, and so does one that allows all, which is what a privileged container has.
+// A config without rules for devices denies all but what every container has and its own nodes;
+// explain says why each is allowed. An entry that denies a node stands, and so does one that allows
+// all, which is what a privileged container has.
 func TestDevicesAreDeniedByDefault(t *testing.T) {
 	deny, all := specs.LinuxDeviceCgroup{Access: "rwm"}, specs.LinuxDeviceCgroup{Allow: true, Access: "rwm"}
 	loops := int64(7)

@@ -23,8 +23,8 @@ func TestMountOptionsAreSorted(t *testing.T) {
 	}
 }
 
-// A word that we say we understand must not reach the file system as a parameter of its own, unless it is one of the few that
-// every file system has.
+// A word that we say we understand must not reach the file system as a parameter of its own, unless
+// it is one of the few that every file system has.
 func TestMountOptionsAreUnderstood(t *testing.T) {
 	for _, word := range MountOptions() {
 		var m Mount

@@ -18,8 +18,8 @@ func forUser(h *host.Host, controllers ...string) *host.Host {
 	return h
 }
 
-// unitLines tells a plan's unit as explain does, then what is written to files, then what is warned of. The devices
-// that every container has are left out.
+// unitLines tells a plan's unit as explain does, then what is written to files, then what is warned
+// of. The devices that every container has are left out.
 func unitLines(p *plan.Plan) []string {
 	return slices.DeleteFunc(allUnitLines(p), func(line string) bool {
 		return line == "DevicePolicy=strict" || strings.HasPrefix(line, "DeviceAllow=")
@@ -52,8 +52,9 @@ func unitPlan(h *host.Host, config string) (*plan.Plan, error) {
 	return plan.New(s, h, plan.Options{ID: "demo", Bundle: "/bundle", SystemdCgroup: true})
 }
 
-// The rows of the driver's tables, from the config to the property, and to the file that is written after it: for each
-// the entry of the config stays known. Units begin with the same properties, which TestUnitPlaces has.
+// The rows of the driver's tables, from the config to the property, and to the file that is written
+// after it: for each the entry of the config stays known. Units begin with the same properties,
+// which TestUnitPlaces has.
 func TestUnitRows(t *testing.T) {
 	v1, v2 := "legacy", "unified"
 	for _, c := range []struct {
@@ -115,7 +116,8 @@ func TestUnitRows(t *testing.T) {
 	}
 }
 
-// withoutNote takes the note in brackets before the pointer away, unless it is the list that a bit mask stands for.
+// withoutNote takes the note in brackets before the pointer away, unless it is the list that a bit
+// mask stands for.
 func withoutNote(line string) string {
 	what, at, pointed := strings.Cut(line, " @")
 	if i := strings.Index(what, " ("); i >= 0 && !strings.Contains(what, "=0x") {
@@ -182,7 +184,8 @@ func TestUnitAnnotationsAndDevices(t *testing.T) {
 	got := allUnitLines(p)
 	for _, want := range []string{"TimeoutStopUSec=uint64 5 @/annotations/org.systemd.property.TimeoutStopUSec",
 		"DevicePolicy=strict @/linux/resources/devices", "DeviceAllow=/dev/char/10:229 rw",
-		// What every container has: without it systemd's filter would take /dev/null and terminals away at a reload.
+		// What every container has: without it systemd's filter would take /dev/null and terminals
+		// away at a reload.
 		"DeviceAllow=/dev/char/1:3 rwm", "DeviceAllow=char-pts rwm"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %s in %q", want, got)

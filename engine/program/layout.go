@@ -61,7 +61,8 @@ const (
 	MaxOps   = 1 << 16
 	MaxImage = 16 << 20
 
-	// DefaultFuel is how many jumps a Program may take: a retry or a serving loop ends some day, whatever it is fed.
+	// DefaultFuel is how many jumps a Program may take: a retry or a serving loop ends some day,
+	// whatever it is fed.
 	DefaultFuel = 1 << 20
 )
 

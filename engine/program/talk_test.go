@@ -11,7 +11,8 @@ import (
 	. "github.com/berth-runtime/berth/engine/program"
 )
 
-// talkative is a Program that asks for a device, from a branch for a limit, forks, asks for a terminal, and is ready.
+// talkative is a Program that asks for a device, from a branch for a limit, forks, asks for a
+// terminal, and is ready.
 func talkative(t testing.TB) *Program {
 	t.Helper()
 	b := NewBuilder()
@@ -85,7 +86,8 @@ func TestTalk(t *testing.T) {
 	}
 }
 
-// FuzzTalk says anything to the decoder: what it lets through is what the Program says, in its order, once each.
+// FuzzTalk says anything to the decoder: what it lets through is what the Program says, in its
+// order, once each.
 func FuzzTalk(f *testing.F) {
 	f.Add(slices.Concat(message(AskDevice, 3), []byte{1}, message(AskLimits, 7), []byte{0}, message(AskForked, 2), []byte{0}))
 	f.Add(slices.Concat(message(AskReady, 0), []byte{0}, message(AskReady, 0), []byte{0}))

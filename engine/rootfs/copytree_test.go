@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Between the look at an entry and its opening somebody puts another one there: the copy has owner and mode of what it is a copy of.
+// Between the look at an entry and its opening somebody puts another one there: the copy has owner
+// and mode of what it is a copy of.
 func TestEntryIsExchangedWhileItIsCopied(t *testing.T) {
 	check := func(err error) {
 		t.Helper()
@@ -56,7 +57,8 @@ func TestEntryIsExchangedWhileItIsCopied(t *testing.T) {
 	}
 }
 
-// sparse makes a file of the given size with some bytes at the given places, and looks how much of it is there.
+// sparse makes a file of the given size with some bytes at the given places, and looks how much of
+// it is there.
 func sparse(t *testing.T, name string, size int64, at ...int64) int64 {
 	t.Helper()
 	f, err := os.Create(name)

@@ -73,7 +73,8 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// Who reads a config by encoding/json takes such a key for the one that it resembles, a long s and the sign of kelvins included.
+// Who reads a config by encoding/json takes such a key for the one that it resembles, a long s and
+// the sign of kelvins included.
 func TestKeysInAnotherCase(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"ociVersion":"1.3.0","process":{"cwd":"/","args":["a"],"user":{"UID":1000,"gid":5}}}`:                      "/process/user/UID: is an unknown key (did you mean uid?)",

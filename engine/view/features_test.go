@@ -14,7 +14,8 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go/features"
 )
 
-// No field may be forgotten by the writer, neither one that we set nor one that a later version of the structure brings.
+// No field may be forgotten by the writer, neither one that we set nor one that a later version of
+// the structure brings.
 func TestFormatFeatures(t *testing.T) {
 	full := &features.Features{}
 	fill(reflect.ValueOf(full).Elem())

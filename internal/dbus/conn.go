@@ -83,7 +83,8 @@ func Dial(ctx context.Context, path string, handler Handler) (*Conn, error) {
 	}
 	file := os.NewFile(uintptr(fd), path)
 	c := &Conn{file: file, in: bufio.NewReader(file), handler: handler, waiting: map[uint32]chan *message{}}
-	// Not the context's own deadline: the file's could come an instant before, and nothing would say which timeout it was.
+	// Not the context's own deadline: the file's could come an instant before, and nothing would
+	// say which timeout it was.
 	stop := context.AfterFunc(ctx, func() { _ = file.SetDeadline(time.Unix(1, 0)) })
 	err = c.handshake()
 	if !stop() {

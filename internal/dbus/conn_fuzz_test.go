@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// FuzzConn: a bus that says anything at all gets no further than an error: a call is answered or fails, and what waits is let go when it
-// hangs up.
+// FuzzConn: a bus that says anything at all gets no further than an error: a call is answered or
+// fails, and what waits is let go when it hangs up.
 func FuzzConn(f *testing.F) {
 	greeting := []byte("DATA\r\nOK 0123\r\n")
 	for _, m := range []message{
@@ -42,7 +42,8 @@ func FuzzConn(f *testing.F) {
 			if err != nil {
 				return
 			}
-			// What comes after the greeting comes when the call has been made: it may be the answer.
+			// What comes after the greeting comes when the call has been made: it may be the
+			// answer.
 			greeted := max(bytes.Index(said, []byte("OK")), 0)
 			greeted += bytes.IndexByte(said[greeted:], '\n') + 1
 			heard := make([]byte, 512)

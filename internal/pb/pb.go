@@ -16,8 +16,8 @@ const (
 )
 
 // maxField is the largest field number that the encoding allows. Inside a group, which can only be
-// skipped here, Google's generated code takes any number of 31 bits (message sets had such): so do we,
-// or the two would disagree on what a message is.
+// skipped here, Google's generated code takes any number of 31 bits (message sets had such): so do
+// we, or the two would disagree on what a message is.
 const (
 	maxField      = 1<<29 - 1
 	maxGroupField = 1<<31 - 1

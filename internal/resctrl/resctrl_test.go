@@ -216,7 +216,8 @@ func TestRestorer(t *testing.T) {
 	if got := read(t, dir+"/schemata"); strings.Count(got, "\n") != 2 {
 		t.Errorf("what had not changed was written: %q", got)
 	}
-	// As the kernel would have it after a change of the one line; a fake keeps what is written to it.
+	// As the kernel would have it after a change of the one line; a fake keeps what is written to
+	// it.
 	if err := os.WriteFile(dir+"/schemata", []byte("    L3:0=1;1=7ff\n    MB:0=100;1=100\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

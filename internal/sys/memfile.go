@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MemoryFile is a file with the given content, to be read from its beginning, that is nowhere on disk.
+// MemoryFile is a file with the given content, to be read from its beginning, that is nowhere on
+// disk.
 func MemoryFile(name string, content []byte) (*os.File, error) {
 	fd, err := MemoryFD(name, content)
 	if err != nil {

@@ -8,14 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alone is how long Poll keeps Go's processor: less than the ten milliseconds after which a goroutine is asked, by a signal, to
-// let others run.
+// alone is how long Poll keeps Go's processor: less than the ten milliseconds after which a
+// goroutine is asked, by a signal, to let others run.
 const alone = 8 * time.Millisecond
 
-// Poll is poll(2), for a wait that is mostly short. A goroutine that waits in the kernel is soon, by the second look of the
-// watching thread, taken for one that waits for long, and another thread is made to run the others. Where there are no others it
-// has nothing to do, and is in the way when the wait is over: so the first milliseconds are waited without telling Go. A timeout
-// is in milliseconds, or -1 for none.
+// Poll is poll(2), for a wait that is mostly short. A goroutine that waits in the kernel is soon,
+// by the second look of the watching thread, taken for one that waits for long, and another thread
+// is made to run the others. Where there are no others it has nothing to do, and is in the way when
+// the wait is over: so the first milliseconds are waited without telling Go. A timeout is in
+// milliseconds, or -1 for none.
 func Poll(fds []unix.PollFd, timeout int) (int, error) {
 	if runtime.NumGoroutine() == 1 {
 		return pollAlone(fds, timeout)

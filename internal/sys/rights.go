@@ -16,8 +16,8 @@ func ReceivedDescriptors(control []byte) (list []int) {
 	return list
 }
 
-// ReceivedDescriptor is the descriptor that a control message brought, -1 for none. A sender of more than the one that
-// is agreed on does not have them kept open.
+// ReceivedDescriptor is the descriptor that a control message brought, -1 for none. A sender of
+// more than the one that is agreed on does not have them kept open.
 func ReceivedDescriptor(control []byte) int {
 	fds := ReceivedDescriptors(control)
 	if len(fds) == 0 {

@@ -12,9 +12,9 @@ const (
 	seccompActionAvail   = 2
 )
 
-// SetSeccompFilter is seccomp(SECCOMP_SET_MODE_FILTER) with a program of struct sock_filter. The result is that of the call: a
-// descriptor, close-on-exec, with SECCOMP_FILTER_FLAG_NEW_LISTENER; with SECCOMP_FILTER_FLAG_TSYNC alone the id of a thread that could
-// not be taken along; else 0.
+// SetSeccompFilter is seccomp(SECCOMP_SET_MODE_FILTER) with a program of struct sock_filter. The
+// result is that of the call: a descriptor, close-on-exec, with SECCOMP_FILTER_FLAG_NEW_LISTENER;
+// with SECCOMP_FILTER_FLAG_TSYNC alone the id of a thread that could not be taken along; else 0.
 func SetSeccompFilter(flags uint32, program []byte) (int, error) {
 	prog := unix.SockFprog{Len: uint16(len(program) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(unsafe.SliceData(program)))}
 	result, _, errno := unix.Syscall(unix.SYS_SECCOMP, seccompSetModeFilter, uintptr(flags), uintptr(unsafe.Pointer(&prog)))
@@ -24,8 +24,8 @@ func SetSeccompFilter(flags uint32, program []byte) (int, error) {
 	return int(result), nil
 }
 
-// SeccompFlagsKnown says whether the kernel takes the flags for a filter. It asks with no program at all: the flags are
-// looked at first, then the address is found to be bad.
+// SeccompFlagsKnown says whether the kernel takes the flags for a filter. It asks with no program
+// at all: the flags are looked at first, then the address is found to be bad.
 func SeccompFlagsKnown(flags uint32) bool {
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, seccompSetModeFilter, uintptr(flags), 0)
 	return errno == unix.EFAULT

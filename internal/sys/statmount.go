@@ -65,7 +65,8 @@ func MountID(path string) (uint64, error) {
 	return st.Mnt_id, nil
 }
 
-// ListMounts appends the mounts below a mount, at any depth, in the order of the mount table (listmount(2), Linux 6.8).
+// ListMounts appends the mounts below a mount, at any depth, in the order of the mount table
+// (listmount(2), Linux 6.8).
 func ListMounts(below uint64, list []uint64) ([]uint64, error) {
 	const room = 64
 	req := mntIDReq{size: mntIDReqSize, mount: below}
@@ -83,8 +84,8 @@ func ListMounts(below uint64, list []uint64) ([]uint64, error) {
 	}
 }
 
-// StatMount looks at one mount (statmount(2), Linux 6.8; the options of its file system came with 6.11).
-// EINVAL says that it is not to be had without something that this kernel does not tell.
+// StatMount looks at one mount (statmount(2), Linux 6.8; the options of its file system came with
+// 6.11). EINVAL says that it is not to be had without something that this kernel does not tell.
 func StatMount(id uint64) (MountStat, error) {
 	req := mntIDReq{size: mntIDReqSize, mount: id, param: statmountAll}
 	buf := make([]byte, statmountStrings+1024)
@@ -111,7 +112,8 @@ func parseMountStat(buf []byte) (MountStat, error) {
 		}
 		return unix.ByteSliceToString(buf[from:])
 	}
-	// A part that could not be told, as the options of a file system that has none to show, is not in the mask.
+	// A part that could not be told, as the options of a file system that has none to show, is not
+	// in the mask.
 	const needed = statmountAll &^ statmountOptions
 	mask := binary.NativeEndian.Uint64(buf[statmountAtMask:])
 	if mask&needed != needed {

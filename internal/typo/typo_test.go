@@ -22,7 +22,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// A word that is too long for all names is not compared with them, which would take as long as both together are.
+// A word that is too long for all names is not compared with them, which would take as long as both
+// together are.
 func TestMeantByALongWord(t *testing.T) {
 	word := strings.Repeat("a", 1<<20)
 	if got := testing.AllocsPerRun(1, func() {

@@ -257,7 +257,8 @@ func TestRefusedLimit(t *testing.T) {
 	}
 }
 
-// What was right when the plan was applied, and was changed by somebody and mended since, is given back as it was at first.
+// What was right when the plan was applied, and was changed by somebody and mended since, is given
+// back as it was at first.
 func TestUndoOfWhatWasRight(t *testing.T) {
 	for _, mode := range []string{"unified", "legacy"} {
 		m := machineWith(t, mode)

@@ -83,8 +83,9 @@ func (e *Engine) pressure(group string) float64 {
 	return stats.Memory.Pressure.Some.Avg10
 }
 
-// throttled is the pressure of our own cgroup where that is below a group whose memory is being reclaimed: what
-// holds us up there holds up the end of it, too. It is -1 elsewhere, and where it is not known.
+// throttled is the pressure of our own cgroup where that is below a group whose memory is being
+// reclaimed: what holds us up there holds up the end of it, too. It is -1 elsewhere, and where it
+// is not known.
 func (e *Engine) throttled(group string) float64 {
 	own, err := e.Machine.Cgroups.OfProcess(os.Getpid())
 	if err != nil {

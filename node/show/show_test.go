@@ -78,7 +78,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// Tables have room on a narrow terminal, with their numbers whole, and have all on a wide one. Sentences may wrap.
+// Tables have room on a narrow terminal, with their numbers whole, and have all on a wide one.
+// Sentences may wrap.
 func TestNarrow(t *testing.T) {
 	n := node(t)
 	escape := regexp.MustCompile("\x1b\\[[0-9]+m")

@@ -36,7 +36,8 @@ func (s Style) pick(unicode, ascii string) string {
 	return ascii
 }
 
-// table writes rows in columns; those in right are set to the right. What the terminal has no room for is cut, or left out.
+// table writes rows in columns; those in right are set to the right. What the terminal has no room
+// for is cut, or left out.
 func (s Style) table(rows [][]string, right func(column int) bool, paint func(row, column int, text string) string) string {
 	var widths []int
 	for _, r := range rows {
@@ -73,8 +74,8 @@ func (s Style) table(rows [][]string, right func(column int) bool, paint func(ro
 	return b.String()
 }
 
-// narrow says how many columns a line has room for, where texts are cut and numbers are whole: the last ones are left out. Of the widest
-// texts of those that stay it takes what is too much.
+// narrow says how many columns a line has room for, where texts are cut and numbers are whole: the
+// last ones are left out. Of the widest texts of those that stay it takes what is too much.
 func (s Style) narrow(widths []int, right func(column int) bool) int {
 	const text, number = 9, 16 // no text is cut shorter, no number is longer
 	cuttable := func(i int) bool { return widths[i] > text && (!right(i) || widths[i] > number) }

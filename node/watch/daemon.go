@@ -107,8 +107,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 // cgroup v2: systemd runs ExecReload= in .control/ beside it, which it can't make
 // in a cgroup that has processes.
 func (d *Daemon) settleDown() {
-	// INVOCATION_ID is inherited by all that a service starts, a shell with us in it too: the unit is ours if systemd has
-	// executed us (SYSTEMD_EXEC_PID came with systemd 248).
+	// INVOCATION_ID is inherited by all that a service starts, a shell with us in it too: the unit
+	// is ours if systemd has executed us (SYSTEMD_EXEC_PID came with systemd 248).
 	executed := d.Getenv("SYSTEMD_EXEC_PID")
 	ours := executed == strconv.Itoa(os.Getpid()) || executed == "" && os.Getppid() == 1
 	if d.Getenv("INVOCATION_ID") == "" || !ours || d.Machine.Root != "" || d.Machine.Cgroups.Mode().String() != "unified" {

@@ -148,8 +148,9 @@ func (r *running) awaitReady() {
 	r.await("is ready", func() bool { return strings.Contains(r.told.String(), "READY=1") })
 }
 
-// echo is what a shell does to write to a file of the kernel's: at once. A plain file it would empty first, and a daemon that
-// looks just then takes one change for two; so it writes over what is there, with a value of the same length.
+// echo is what a shell does to write to a file of the kernel's: at once. A plain file it would
+// empty first, and a daemon that looks just then takes one change for two; so it writes over what
+// is there, with a value of the same length.
 func (r *running) echo(value, path string) string {
 	return "echo " + value + " 1<> " + r.m.Dir + path
 }

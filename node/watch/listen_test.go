@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// In the way of the server's socket may be one that was left by a server that was killed. Anything else stays.
+// In the way of the server's socket may be one that was left by a server that was killed. Anything
+// else stays.
 func TestListenRemovesOnlyItsSocket(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -18,9 +18,11 @@ type Args struct {
 	Version     bool
 	Help        bool
 	Info        bool
-	// PublishBinary is containerd's own program, which publishes events where there is no socket for that.
+	// PublishBinary is containerd's own program, which publishes events where there is no socket
+	// for that.
 	PublishBinary string
-	// All is every shim, for an upgrade, and InPlace the program that is now where a shim's own was.
+	// All is every shim, for an upgrade, and InPlace the program that is now where a shim's own
+	// was.
 	All, InPlace bool
 	// CheckState is for a program that another shim may hand itself over to: it says whether it
 	// understands the state that it is given as standard input.

@@ -25,7 +25,8 @@ func fork(a *Args, p *params, listener, debug *os.File) error {
 		// The group's cookie is inherited by the server and by the containers.
 		const forProcessGroup = 2 // PIDTYPE_PGID
 		err := unix.Prctl(unix.PR_SCHED_CORE, unix.PR_SCHED_CORE_CREATE, 0, forProcessGroup, 0)
-		// It is asked for where it is to be had: not in a kernel without it (EINVAL), nor where no core has two threads (ENODEV).
+		// It is asked for where it is to be had: not in a kernel without it (EINVAL), nor where no
+		// core has two threads (ENODEV).
 		if err != nil && err != unix.EINVAL && err != unix.ENODEV {
 			return fmt.Errorf("SCHED_CORE is set: make a core scheduling group: %w", err)
 		}

@@ -16,11 +16,12 @@ import (
 	"github.com/berth-runtime/berth/shim/task"
 )
 
-// upgradeTimeout is how long a shim may take to be upgraded: half of it, it tries by itself while it is busy.
+// upgradeTimeout is how long a shim may take to be upgraded: half of it, it tries by itself while
+// it is busy.
 const upgradeTimeout = time.Minute
 
-// Upgrade has running shims replaced by this program, or each by that which is now in the place of its own, one after
-// the other, and says what became of each.
+// Upgrade has running shims replaced by this program, or each by that which is now in the place of
+// its own, one after the other, and says what became of each.
 func Upgrade(a *Args, out io.Writer) error {
 	if a.All == (a.ID != "") {
 		return errors.New("upgrade needs either -id, with -namespace if there are several of that name, or -all")
@@ -96,7 +97,8 @@ func running(a *Args) (list []server, err error) {
 			a.Namespace != "" && args.Namespace != a.Namespace || a.Address != "" && args.Address != a.Address {
 			continue
 		}
-		// Nor is a container's process, which may call itself a shim, and keep us waiting for its answer.
+		// Nor is a container's process, which may call itself a shim, and keep us waiting for its
+		// answer.
 		if s := (server{pid, args}); sameNamespace(pid) && s.is(a.ID) {
 			list = append(list, s)
 		}

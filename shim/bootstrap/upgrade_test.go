@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A process of a container that calls itself a shim is not asked; and what a shim says of itself is nothing that a terminal takes for orders.
+// A process of a container that calls itself a shim is not asked; and what a shim says of itself is
+// nothing that a terminal takes for orders.
 func TestUpgradeBesideOneThatPretends(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, for a pid namespace")

@@ -26,7 +26,8 @@ type Engine interface {
 	Create(ctx context.Context, spec *Create) (Container, *Process, error)
 	// Restore makes a container from a checkpoint; its init runs.
 	Restore(ctx context.Context, spec *Create, from *Restore) (Container, *Process, error)
-	// Find gives a container that was made before, by another program of this process, without looking for it.
+	// Find gives a container that was made before, by another program of this process, without
+	// looking for it.
 	Find(id, bundle string) Container
 	// Remove kills and removes whatever is left of a container, by its id alone.
 	// That there is nothing left is no error.

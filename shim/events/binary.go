@@ -22,8 +22,8 @@ type binary struct {
 	most    int // of these until the event is dropped
 }
 
-// mostFailures is how often the program may fail with one event, about half a minute of pauses. Whether containerd is away or
-// refuses the event, its status does not tell.
+// mostFailures is how often the program may fail with one event, about half a minute of pauses.
+// Whether containerd is away or refuses the event, its status does not tell.
 const mostFailures = 20
 
 func (b *binary) forward(e *wire.Envelope) error {

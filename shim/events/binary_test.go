@@ -18,8 +18,8 @@ import (
 // theReaper is one for all tests: a second would take the children of the first.
 var theReaper = sync.OnceValues(reaper.Start)
 
-// Without a socket each event goes through containerd's own program, in order, again where that fails; one that it goes on to refuse
-// does not hold up the rest.
+// Without a socket each event goes through containerd's own program, in order, again where that
+// fails; one that it goes on to refuse does not hold up the rest.
 func TestByBinary(t *testing.T) {
 	r, err := theReaper()
 	if err != nil {
@@ -58,7 +58,8 @@ echo "$* $(tr -cd 'a-z0-9' < event | grep -o 'number[0-9]' | head -n 1)" >> take
 	}
 }
 
-// A program of containerd's that takes its time does not let the publisher be suspended, however often that is tried meanwhile; it goes on.
+// A program of containerd's that takes its time does not let the publisher be suspended, however
+// often that is tried meanwhile; it goes on.
 func TestSuspendBesideASlowProgram(t *testing.T) {
 	r, err := theReaper()
 	if err != nil {

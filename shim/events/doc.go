@@ -1,5 +1,5 @@
-// Package events publishes a shim's events to containerd, in the order in which
-// they happened: to its ttrpc socket or, where a start was not told of that, by its command "publish".
+// Package events publishes a shim's events to containerd, in the order in which they happened: to
+// its ttrpc socket or, where a start was not told of that, by its command "publish".
 //
 // There is one queue for a shim. Its head is sent until containerd has taken
 // it, however long that is away; only then comes the next. So nothing

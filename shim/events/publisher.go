@@ -21,10 +21,12 @@ const (
 	refusals = 5
 )
 
-// forwarder takes one event to containerd. A *ttrpc.Error is its refusal; after any other error the event is tried again.
+// forwarder takes one event to containerd. A *ttrpc.Error is its refusal; after any other error the
+// event is tried again.
 type forwarder interface {
 	forward(*wire.Envelope) error
-	// suspend has forward return ttrpc.ErrSuspended, if it can, until resume; then the same event is to be forwarded again.
+	// suspend has forward return ttrpc.ErrSuspended, if it can, until resume; then the same event
+	// is to be forwarded again.
 	suspend()
 	resume()
 	handover(*wire.HandoverEvents, *fds.Table)
@@ -45,7 +47,8 @@ type Publisher struct {
 
 	// refused is how often the first of the queue has been, and is the sender's.
 	refused int
-	// stop is closed to have the sender stop, and stopped by it; both are made anew when it goes on.
+	// stop is closed to have the sender stop, and stopped by it; both are made anew when it goes
+	// on.
 	stop, stopped chan struct{}
 	// stopping is set from Suspend to Resume.
 	stopping atomic.Bool
@@ -56,8 +59,8 @@ func New(address, namespace string, log func(string)) *Publisher {
 	return newPublisher(&socket{path: ttrpc.Path(address), namespace: namespace}, namespace, log)
 }
 
-// NewByBinary makes a publisher that has containerd's own program send each event, as shims did before there was a socket
-// for them: the contract of Runtime v2 has both.
+// NewByBinary makes a publisher that has containerd's own program send each event, as shims did
+// before there was a socket for them: the contract of Runtime v2 has both.
 func NewByBinary(path, address, namespace string, r *reaper.Reaper, log func(string)) *Publisher {
 	return newPublisher(&binary{path: path, address: address, reaper: r, most: mostFailures}, namespace, log)
 }
@@ -77,8 +80,8 @@ func (p *Publisher) Resume() {
 	p.stopping.Store(false)
 }
 
-// Suspend stops the sending. It is not stopped, and Resume is not to be called, if it returns false: what is being done did not
-// end in time, or has not since the last time.
+// Suspend stops the sending. It is not stopped, and Resume is not to be called, if it returns
+// false: what is being done did not end in time, or has not since the last time.
 func (p *Publisher) Suspend(limit time.Duration) bool {
 	if !p.stopping.CompareAndSwap(false, true) {
 		return false
@@ -194,7 +197,8 @@ func (p *Publisher) send(stop, stopped chan struct{}) {
 	}
 }
 
-// deliver tries until containerd has taken the event, or refused it for good. It returns false if it was stopped.
+// deliver tries until containerd has taken the event, or refused it for good. It returns false if
+// it was stopped.
 func (p *Publisher) deliver(envelope *wire.Envelope, stop chan struct{}) bool {
 	pause, told := firstPause, false
 	for {

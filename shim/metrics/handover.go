@@ -23,8 +23,8 @@ func (g *Group) Handover() *wire.HandoverCgroup {
 	return h
 }
 
-// TakeOver opens the group of a process that Handover has written down. A process that has ended meanwhile
-// does not tell where it was: then it is where its path says.
+// TakeOver opens the group of a process that Handover has written down. A process that has ended
+// meanwhile does not tell where it was: then it is where its path says.
 func TakeOver(h *wire.HandoverCgroup, pid int, ended bool) (engine.Cgroup, error) {
 	host, err := host()
 	if err != nil {

@@ -146,8 +146,8 @@ func parseOptions(list []string) (*options, error) {
 	return o, nil
 }
 
-// parseIDMap reads container:host:size triples with commas between them. One of size 0 is refused here, where its text is
-// at hand: the kernel's answer to such a map is a bare EINVAL.
+// parseIDMap reads container:host:size triples with commas between them. One of size 0 is refused
+// here, where its text is at hand: the kernel's answer to such a map is a bare EINVAL.
 func parseIDMap(text string) ([]syscall.SysProcIDMap, error) {
 	var out []syscall.SysProcIDMap
 	for triple := range strings.SplitSeq(text, ",") {

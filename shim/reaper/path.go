@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// LookPath finds a program as a shell does, for Start. (os/exec, which has the same, would start it by itself.)
+// LookPath finds a program as a shell does, for Start. (os/exec, which has the same, would start it
+// by itself.)
 func LookPath(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

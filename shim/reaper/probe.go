@@ -11,7 +11,8 @@ import (
 	"github.com/berth-runtime/berth/internal/sys"
 )
 
-// Probe runs a program while the reaper is suspended, and gives its status as Exit has it. One that takes longer than the limit is killed.
+// Probe runs a program while the reaper is suspended, and gives its status as Exit has it. One that
+// takes longer than the limit is killed.
 func (r *Reaper) Probe(argv0 string, argv []string, attr *syscall.ProcAttr, limit time.Duration) (status int, err error) {
 	pidfd := -1
 	attr.Sys = &syscall.SysProcAttr{PidFD: &pidfd}

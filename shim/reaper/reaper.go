@@ -34,7 +34,8 @@ type Reaper struct {
 	children map[int]*Child
 	holds    int
 
-	// sweeping is held by a sweep, until all that it has found has been told of, and from Suspend to Resume.
+	// sweeping is held by a sweep, until all that it has found has been told of, and from Suspend
+	// to Resume.
 	sweeping sync.Mutex
 	wake     chan struct{}
 }

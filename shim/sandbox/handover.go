@@ -6,8 +6,8 @@ import (
 	"github.com/berth-runtime/berth/shim/reaper"
 )
 
-// Handover writes the sandbox down, if there is one, for another program of this process. There must be no calls, and the
-// reaper must be suspended.
+// Handover writes the sandbox down, if there is one, for another program of this process. There
+// must be no calls, and the reaper must be suspended.
 func (s *Service) Handover() *wire.HandoverBox {
 	s.mu.Lock()
 	b := s.box

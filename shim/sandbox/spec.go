@@ -104,8 +104,8 @@ func (p *pod) hasUsers() bool {
 	return u != nil && u.Mode == wire.NamespacePod
 }
 
-// check refuses what CRI wants refused: a user namespace is the pod's or the node's, not a container's (1) or that
-// of another one (3), though other namespaces have these modes.
+// check refuses what CRI wants refused: a user namespace is the pod's or the node's, not a
+// container's (1) or that of another one (3), though other namespaces have these modes.
 func (p *pod) check() error {
 	if u := p.users(); u != nil && u.Mode != wire.NamespacePod && u.Mode != wire.NamespaceNode {
 		return fmt.Errorf("user namespace mode %d of sandbox %q is not supported: POD (%d) and NODE (%d) are", u.Mode, p.id, wire.NamespacePod, wire.NamespaceNode)

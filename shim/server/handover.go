@@ -22,8 +22,9 @@ import (
 	"github.com/berth-runtime/berth/shim/task"
 )
 
-// The formats of the state. format is raised when there is something new in it. A program of an earlier format
-// may still take it, as far back as least, if what is new can be lost; so least is raised only when it cannot.
+// The formats of the state. format is raised when there is something new in it. A program of an
+// earlier format may still take it, as far back as least, if what is new can be lost; so least is
+// raised only when it cannot.
 const (
 	format = 1
 	least  = 1
@@ -46,8 +47,8 @@ func (s *shim) handover(program string, t *fds.Table) *wire.Handover {
 	}
 }
 
-// unclaimed gives a busy error when there is a process that the state does not speak of: a logging program that
-// is being ended, say.
+// unclaimed gives a busy error when there is a process that the state does not speak of: a logging
+// program that is being ended, say.
 func (s *shim) unclaimed(h *wire.Handover) error {
 	var claimed []uint32
 	if h.Box != nil {
@@ -174,7 +175,8 @@ func (s *shim) succeed() error {
 	return nil
 }
 
-// inherit makes all parts, and does nothing that the program before this one could not do once more.
+// inherit makes all parts, and does nothing that the program before this one could not do once
+// more.
 func (s *shim) inherit(table *fds.Table) (*wire.Handover, error) {
 	handed := s.handed(table)
 	if len(handed) != 2 {
@@ -226,7 +228,8 @@ func (s *shim) handed(table *fds.Table) (files []*os.File) {
 	return files
 }
 
-// goBack executes the program before this one again, which finds all as it has left it. It returns only if that fails.
+// goBack executes the program before this one again, which finds all as it has left it. It returns
+// only if that fails.
 func (s *shim) goBack(table *fds.Table, why error) error {
 	handed := s.handed(table)
 	if len(handed) != 2 {
@@ -237,7 +240,8 @@ func (s *shim) goBack(table *fds.Table, why error) error {
 		program = h.Program
 	}
 	before := "/proc/self/fd/" + strconv.Itoa(int(table.Number(handed[1])))
-	// An argument has no room for all that an error may quote (execve(2): 128 KiB, and no zero bytes).
+	// An argument has no room for all that an error may quote (execve(2): 128 KiB, and no zero
+	// bytes).
 	reason := escape.Message(why.Error())
 	reason = strings.ToValidUTF8(reason[:min(len(reason), mostReason)], "")
 	argv := append(s.args.Server(program), "-take-over", s.args.TakeOver, "-undone", reason)

@@ -193,8 +193,8 @@ func debugOn(listener *os.File, logger *logger, service *task.Service) (stop fun
 // served are the signals that the shim does something about.
 var served = []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGUSR1, unix.SIGHUP}
 
-// handle leaves without harm to the containers when told to, writes what the shim is doing into the log on SIGUSR1, and
-// has another program take its place when that is asked for, or on SIGHUP.
+// handle leaves without harm to the containers when told to, writes what the shim is doing into the
+// log on SIGUSR1, and has another program take its place when that is asked for, or on SIGHUP.
 func (s *shim) handle() {
 	var again <-chan time.Time
 	for {

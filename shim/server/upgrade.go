@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// quietLimit is how long the calls that are under way, and what else has to come to a point where it can be
-	// written down, may take each time. Nobody is answered meanwhile.
+	// quietLimit is how long the calls that are under way, and what else has to come to a point
+	// where it can be written down, may take each time. Nobody is answered meanwhile.
 	quietLimit = time.Second
 	// retryPause and retryLimit are for a shim that is busy with what takes longer, such as a hook.
 	retryPause = 300 * time.Millisecond
 	retryLimit = 30 * time.Second
-	// probeLimit is how long the new program may take to say that it understands the state, and succeedLimit
-	// to make a shim of it.
+	// probeLimit is how long the new program may take to say that it understands the state, and
+	// succeedLimit to make a shim of it.
 	probeLimit   = 5 * time.Second
 	succeedLimit = 5 * time.Second
 )
@@ -58,7 +58,8 @@ type busy struct{ error }
 
 func (b busy) Unwrap() error { return b.error }
 
-// upgrade is the call. It is interrupted by what it brings about, and answered by the program that serves then.
+// upgrade is the call. It is interrupted by what it brings about, and answered by the program that
+// serves then.
 func (s *shim) upgrade(ctx context.Context, r *wire.UpgradeRequest) (wire.Message, error) {
 	var u *upgrade
 	if ttrpc.Resumed(ctx) {
@@ -82,7 +83,8 @@ func (s *shim) upgrade(ctx context.Context, r *wire.UpgradeRequest) (wire.Messag
 	}
 }
 
-// want has the shim upgraded to a program, "" for the one that is now where its own was, or gives what is under way.
+// want has the shim upgraded to a program, "" for the one that is now where its own was, or gives
+// what is under way.
 func (s *shim) want(program string) *upgrade {
 	s.upgrades.mu.Lock()
 	defer s.upgrades.mu.Unlock()
@@ -95,7 +97,8 @@ func (s *shim) want(program string) *upgrade {
 	return u
 }
 
-// try takes the program that is wanted. Unless that succeeds, and then it does not return, it gives when to try again, if so.
+// try takes the program that is wanted. Unless that succeeds, and then it does not return, it gives
+// when to try again, if so.
 func (s *shim) try() (again <-chan time.Time) {
 	s.upgrades.mu.Lock()
 	u := s.upgrades.current
@@ -149,7 +152,8 @@ func (s *shim) resume() {
 	s.server.Resume()
 }
 
-// replace executes another program in the place of this one. It returns only if that could not be done.
+// replace executes another program in the place of this one. It returns only if that could not be
+// done.
 func (s *shim) replace(u *upgrade) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -202,8 +206,9 @@ func execute(program string, argv []string, table *fds.Table, signals chan os.Si
 	if err := table.Keep(true); err != nil {
 		return err
 	}
-	// Until the new program has its handlers, a signal to the old one is not to end it. What is ignored stays so over an
-	// execve; Go takes SIGTERM and SIGUSR1 up again at once, and only SIGTERM is deadly there, as it was meant.
+	// Until the new program has its handlers, a signal to the old one is not to end it. What is
+	// ignored stays so over an execve; Go takes SIGTERM and SIGUSR1 up again at once, and only
+	// SIGTERM is deadly there, as it was meant.
 	signal.Ignore(served...)
 	runtime.LockOSThread()
 	entry.Restore()

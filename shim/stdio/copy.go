@@ -36,8 +36,8 @@ const (
 	stopped
 )
 
-// newStream makes a copy from src to dst. What dst fails to take is dropped, so that the process that wrote
-// it goes on; failed is told the first time. finish runs at the end.
+// newStream makes a copy from src to dst. What dst fails to take is dropped, so that the process
+// that wrote it goes on; failed is told the first time. finish runs at the end.
 func newStream(dst, src *os.File, failed func(error), finish func()) *stream {
 	return &stream{dst: dst, src: src, failed: failed, finish: finish, done: make(chan struct{})}
 }
@@ -107,8 +107,8 @@ func (s *stream) bound(t time.Time) {
 	}
 }
 
-// suspend stops the copy where all that has been read is written, or in rest. It says whether it has stopped, or ended,
-// before the limit: a disk may take its time.
+// suspend stops the copy where all that has been read is written, or in rest. It says whether it
+// has stopped, or ended, before the limit: a disk may take its time.
 func (s *stream) suspend(limit <-chan time.Time) bool {
 	s.state.CompareAndSwap(copying, stopping)
 	s.bound(longAgo)

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-runtime/berth/shim/reaper"
 )
 
-// Suspend stops all copies, until Resume. It returns an error, and they are to be resumed all the same,
-// where one does not stop in time.
+// Suspend stops all copies, until Resume. It returns an error, and they are to be resumed all the
+// same, where one does not stop in time.
 func (s *IO) Suspend(limit time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,8 +34,9 @@ func (s *IO) Resume() {
 	}
 }
 
-// Handover writes suspended streams down. Of closed ones there is nothing to be handed on: an exec that could not be started
-// has them until it is deleted. A logging program of theirs that has yet to end is none of the state's processes.
+// Handover writes suspended streams down. Of closed ones there is nothing to be handed on: an exec
+// that could not be started has them until it is deleted. A logging program of theirs that has yet
+// to end is none of the state's processes.
 func (s *IO) Handover(t *fds.Table) *wire.HandoverIO {
 	if s.closed {
 		return &wire.HandoverIO{Started: s.started, Closed: true}

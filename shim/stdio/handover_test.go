@@ -14,7 +14,8 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/fds"
 )
 
-// Not a byte is lost or doubled when copies are stopped anywhere, also where the client does not read at the time.
+// Not a byte is lost or doubled when copies are stopped anywhere, also where the client does not
+// read at the time.
 func TestSuspendLosesNoByte(t *testing.T) {
 	dir := t.TempDir()
 	out, in := filepath.Join(dir, "out"), filepath.Join(dir, "in")
@@ -75,7 +76,8 @@ func TestSuspendLosesNoByte(t *testing.T) {
 	s.Drain()
 }
 
-// What an exec that could not be started was to have is closed, and handed on as that: its process may not have been there at all.
+// What an exec that could not be started was to have is closed, and handed on as that: its process
+// may not have been there at all.
 func TestClosedIsHandedOn(t *testing.T) {
 	out := fifo(t, "out")
 	reader(t, out)

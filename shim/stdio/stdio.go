@@ -92,8 +92,8 @@ func (s *IO) Started(console *os.File) {
 	}
 }
 
-// lay makes the copies: the one from the terminal and that of the input unless they have ended. Those from
-// pipes that have ended are in pipes no more.
+// lay makes the copies: the one from the terminal and that of the input unless they have ended.
+// Those from pipes that have ended are in pipes no more.
 func (s *IO) lay(consoleEnded, inputEnded bool) {
 	switch {
 	case s.console == nil || consoleEnded:

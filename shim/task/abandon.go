@@ -11,26 +11,28 @@ import (
 	"github.com/berth-runtime/berth/shim/mounts"
 )
 
-// OwnService is the service of ours, by which a start tells a shim that is running already that one more
-// container is coming, and the command "delete" that one is not, or is being removed behind the shim's back.
+// OwnService is the service of ours, by which a start tells a shim that is running already that one
+// more container is coming, and the command "delete" that one is not, or is being removed behind
+// the shim's back.
 const (
 	OwnService   = "berth.shim.v1.Shim"
 	ExpectMethod = "Expect"
 	ForgetMethod = "Forget"
 )
 
-// UpgradeService is the one by which the command "upgrade" asks a shim to take another program. (Of its own, since the package
-// that answers it has all parts of a shim.)
+// UpgradeService is the one by which the command "upgrade" asks a shim to take another program. (Of
+// its own, since the package that answers it has all parts of a shim.)
 const (
 	UpgradeService = "berth.shim.v1.Upgrade"
 	UpgradeMethod  = "Upgrade"
 )
 
-// expectation is how long the shim stays for a container that a start has announced. containerd creates it
-// right after the start has answered.
+// expectation is how long the shim stays for a container that a start has announced. containerd
+// creates it right after the start has answered.
 const expectation = time.Minute
 
-// patience is how long the command "delete" waits for the shim to drop a container; it has 4.5 seconds in all.
+// patience is how long the command "delete" waits for the shim to drop a container; it has 4.5
+// seconds in all.
 const patience = time.Second
 
 func (s *Service) expect(_ context.Context, r *wire.ConnectRequest) (wire.Message, error) {
@@ -44,8 +46,8 @@ func (s *Service) expect(_ context.Context, r *wire.ConnectRequest) (wire.Messag
 	return &wire.ConnectResponse{ShimPid: uint32(os.Getpid())}, nil
 }
 
-// unexpect is for a container that the command "delete" removes: its create has been given up by the client,
-// or never came, or nobody here could answer its Delete in time.
+// unexpect is for a container that the command "delete" removes: its create has been given up by
+// the client, or never came, or nobody here could answer its Delete in time.
 func (s *Service) unexpect(_ context.Context, r *wire.ConnectRequest) (wire.Message, error) {
 	s.mu.Lock()
 	delete(s.expected, r.ID)
@@ -61,7 +63,8 @@ func (s *Service) unexpect(_ context.Context, r *wire.ConnectRequest) (wire.Mess
 			defer close(done)
 			c.abandon()
 		})
-		// The caller then finds nothing left. A create that goes on, in a hook say, it has to end itself.
+		// The caller then finds nothing left. A create that goes on, in a hook say, it has to end
+		// itself.
 		select {
 		case <-done:
 		case <-time.After(patience):
@@ -81,8 +84,9 @@ func (s *Service) nobodyCame() {
 	s.leaveIfDone()
 }
 
-// abandon drops a container as soon as its create, if that is still going on, and its init have ended. What the
-// command "delete" has not found to remove, since it was made after, is removed here.
+// abandon drops a container as soon as its create, if that is still going on, and its init have
+// ended. What the command "delete" has not found to remove, since it was made after, is removed
+// here.
 func (c *container) abandon() {
 	<-c.making
 	c.change.Lock()

@@ -21,7 +21,8 @@ func (w *world) leaves(t *testing.T) {
 	}
 }
 
-// slowCreate begins a create that waits, as for a hook, until go on is closed. It gives the pid of the init.
+// slowCreate begins a create that waits, as for a hook, until go on is closed. It gives the pid of
+// the init.
 func (w *world) slowCreate(goOn chan struct{}) (pid chan int, made chan error) {
 	pid, made = make(chan int, 1), make(chan error, 1)
 	w.engine.before = func(call string, p int) {
@@ -34,8 +35,8 @@ func (w *world) slowCreate(goOn chan struct{}) (pid chan int, made chan error) {
 	return pid, made
 }
 
-// A Delete that comes while the container is made waits, and deletes it then. Before, it was answered that there is no such
-// container, and the shim stayed with it for ever.
+// A Delete that comes while the container is made waits, and deletes it then. Before, it was
+// answered that there is no such container, and the shim stayed with it for ever.
 func TestDeleteDuringCreate(t *testing.T) {
 	w := newWorld(t)
 	goOn := make(chan struct{})
@@ -109,7 +110,8 @@ func TestSomebodyCame(t *testing.T) {
 	w.must(w.drop("c", ""))
 }
 
-// A restore that fails may be tried again; before, the second start ended the shim with all its pod.
+// A restore that fails may be tried again; before, the second start ended the shim with all its
+// pod.
 func TestStartAfterFailedRestore(t *testing.T) {
 	w := newWorld(t)
 	w.engine.script = "exec sleep 1000"

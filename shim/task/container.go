@@ -81,7 +81,8 @@ type process struct {
 	ended bool
 	exit  reaper.Exit
 	done  chan struct{}
-	// failed is set for an exec that could not be started: it is over for who waits, and "created" for who looks.
+	// failed is set for an exec that could not be started: it is over for who waits, and "created"
+	// for who looks.
 	failed bool
 	// settled says that what an end brings with it has been done.
 	settled bool

@@ -28,8 +28,9 @@ func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.M
 		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
 	}
 	if config.NamesUnit && !o.DriverSaid {
-		// Docker tells runc's shim of its driver, and to any other it passes on what daemon.json says; so the name is all that
-		// there is. As a path it would be a cgroup beside systemd's own, which nobody wants.
+		// Docker tells runc's shim of its driver, and to any other it passes on what daemon.json
+		// says; so the name is all that there is. As a path it would be a cgroup beside systemd's
+		// own, which nobody wants.
 		o.SystemdCgroup = true
 	}
 	eng, err := s.Engine(o)

@@ -9,7 +9,8 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
-// A client that does not say which driver it uses may yet use systemd's, which only the cgroup's name tells.
+// A client that does not say which driver it uses may yet use systemd's, which only the cgroup's
+// name tells.
 func TestSystemdByTheNameOfTheCgroup(t *testing.T) {
 	runc := func(o wire.RuncOptions) *wire.Any {
 		return &wire.Any{TypeURL: wire.RuncOptionsURL, Value: wire.Marshal(&o)}

@@ -14,7 +14,8 @@ import (
 	"github.com/berth-runtime/berth/shim/stdio"
 )
 
-// Settled waits until nothing goes on that no call waits for, such as what an end brings with it. There must be no calls.
+// Settled waits until nothing goes on that no call waits for, such as what an end brings with it.
+// There must be no calls.
 func (s *Service) Settled(limit time.Duration) error {
 	if !s.work.wait(limit) {
 		return errors.New("the shim is busy with the end of a process")
@@ -22,8 +23,8 @@ func (s *Service) Settled(limit time.Duration) error {
 	return nil
 }
 
-// Suspend stops all that changes a container, until Resume. There must be no calls, and the reaper must be suspended. After an error all
-// goes on as before.
+// Suspend stops all that changes a container, until Resume. There must be no calls, and the reaper
+// must be suspended. After an error all goes on as before.
 func (s *Service) Suspend(limit time.Duration) error {
 	if err := s.Settled(0); err != nil {
 		return err // an end was told of since

@@ -27,7 +27,8 @@ type Config struct {
 	Publish func(wire.Event)
 	// Engine gives the engine for a container's options.
 	Engine func(*options.Options) (engine.Engine, error)
-	// Cgroup opens the cgroup that a process is in, and FindCgroup the one that Handover has written down.
+	// Cgroup opens the cgroup that a process is in, and FindCgroup the one that Handover has
+	// written down.
 	Cgroup     func(pid int) (engine.Cgroup, error)
 	FindCgroup func(h *wire.HandoverCgroup, pid int, ended bool) (engine.Cgroup, error)
 	// Streams are what stdio may name instead of files.

@@ -16,8 +16,9 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
-// FuzzSocket: whatever comes over the shim's socket, in whatever order, the container that was there before is there after it, and the
-// next client is answered. Requests are what they are but for the paths and programs of the host that a trusted client names in them.
+// FuzzSocket: whatever comes over the shim's socket, in whatever order, the container that was
+// there before is there after it, and the next client is answered. Requests are what they are but
+// for the paths and programs of the host that a trusted client names in them.
 func FuzzSocket(f *testing.F) {
 	seed := func(requests ...[]byte) {
 		var all []byte

@@ -39,7 +39,8 @@ func (c *container) startInit(ctx context.Context) error {
 		return err
 	}
 	if c.restore != nil {
-		// The container begins to exist only now. One that could not be restored may be tried again.
+		// The container begins to exist only now. One that could not be restored may be tried
+		// again.
 		if err = c.makeInit(ctx); err == nil {
 			c.restore = nil
 		}
@@ -145,8 +146,8 @@ func (c *container) startExec(ctx context.Context, p *process) error {
 	return nil
 }
 
-// openExec waits for the clients of an exec's streams, and then begins its start: not before, as the exit
-// of the init is delayed while an exec is starting.
+// openExec waits for the clients of an exec's streams, and then begins its start: not before, as
+// the exit of the init is delayed while an exec is starting.
 func (c *container) openExec(ctx context.Context, p *process) error {
 	c.mu.Lock()
 	err := c.execAllowed()

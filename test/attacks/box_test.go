@@ -19,7 +19,8 @@ func box(b *harness.Box, dir string, args ...string) *harness.Command {
 	return c
 }
 
-// The report of a box may go to a folder that the box writes to. What it puts in the report's place is not followed, nor waited for.
+// The report of a box may go to a folder that the box writes to. What it puts in the report's place
+// is not followed, nor waited for.
 func TestReportIsExchangedByTheBox(t *testing.T) {
 	for name, put := range map[string]string{
 		"link": "ln -sf ../outside/file use", "link to a folder": "ln -sf ../outside use", "fifo": "mkfifo use", "folder": "mkdir use",
@@ -38,7 +39,8 @@ func TestReportIsExchangedByTheBox(t *testing.T) {
 	}
 }
 
-// The same for the trace of a call, which is only known when the call is over: by then nothing but a file of its own may be in its place.
+// The same for the trace of a call, which is only known when the call is over: by then nothing but
+// a file of its own may be in its place.
 func TestTraceIsExchangedByTheBox(t *testing.T) {
 	for name, put := range map[string]string{"link": "ln -sf ../outside/file trace.json", "fifo": "mkfifo trace.json"} {
 		b := harness.NewForAnyone(t)
@@ -53,8 +55,8 @@ func TestTraceIsExchangedByTheBox(t *testing.T) {
 	}
 }
 
-// By sockets and pipes the machine's programs take orders: an agent of keys, a container engine, a terminal multiplexer. A mount that is
-// read-only keeps nobody from them.
+// By sockets and pipes the machine's programs take orders: an agent of keys, a container engine, a
+// terminal multiplexer. A mount that is read-only keeps nobody from them.
 func TestSocketsInTheCurrentFolder(t *testing.T) {
 	for name, test := range map[string]struct {
 		above    string
@@ -109,8 +111,8 @@ func listen(t *testing.T, dir string) *listener {
 	return s
 }
 
-// notReachedInOverlay tries both from boxes that begin in the folder, and what else the folder is to be in a box: read-only but for what
-// is given to it.
+// notReachedInOverlay tries both from boxes that begin in the folder, and what else the folder is
+// to be in a box: read-only but for what is given to it.
 func (s *listener) notReachedInOverlay(b *harness.Box) {
 	t := b.T
 	t.Helper()

@@ -14,7 +14,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// A container that has stopped has nobody in its cgroup. Another one that was put there since, or below it, is not ended by what is done to the first.
+// A container that has stopped has nobody in its cgroup. Another one that was put there since, or
+// below it, is not ended by what is done to the first.
 func TestStoppedContainerSparesOthers(t *testing.T) {
 	harness.Hierarchies(t)
 	for _, shared := range []bool{false, true} {
@@ -83,7 +84,8 @@ func TestEndOfAContainerSparesThoseBelow(t *testing.T) {
 	harness.Report(t, "attacks", 2)
 }
 
-// premade makes cgroups in all hierarchies, or in the first alone, and gives a check that they are still the same ones.
+// premade makes cgroups in all hierarchies, or in the first alone, and gives a check that they are
+// still the same ones.
 func premade(t *testing.T, hierarchies []harness.Hierarchy, paths ...string) (still func(after string)) {
 	t.Helper()
 	inodes := map[string]uint64{}
@@ -110,7 +112,8 @@ func premade(t *testing.T, hierarchies []harness.Hierarchy, paths ...string) (st
 	}
 }
 
-// A cgroup that was there before a container is there after it, whatever becomes of the container; what was made is gone.
+// A cgroup that was there before a container is there after it, whatever becomes of the container;
+// what was made is gone.
 func TestCgroupsThatWereThereStay(t *testing.T) {
 	hierarchies := harness.Hierarchies(t)
 	for name, list := range map[string][]harness.Hierarchy{"all": hierarchies, "one": hierarchies[:1]} {
@@ -163,7 +166,8 @@ func TestCgroupsThatWereThereStay(t *testing.T) {
 	}
 }
 
-// It stays when create is killed at any instant, too: what was there is on record before anything is made.
+// It stays when create is killed at any instant, too: what was there is on record before anything
+// is made.
 func TestCgroupsThatWereThereOutliveAKill(t *testing.T) {
 	strace := harness.NeedTool(t, "strace", "strace")
 	hierarchies := harness.Hierarchies(t)
@@ -198,7 +202,8 @@ func TestCgroupsThatWereThereOutliveAKill(t *testing.T) {
 	harness.Report(t, "attacks", tried)
 }
 
-// The kernel has files in each cgroup. One that is named like them can't be made, and what was made on the way there is removed again.
+// The kernel has files in each cgroup. One that is named like them can't be made, and what was made
+// on the way there is removed again.
 func TestCgroupNamedLikeAFile(t *testing.T) {
 	hierarchies := harness.Hierarchies(t)
 	for _, h := range hierarchies {

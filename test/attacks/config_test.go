@@ -10,8 +10,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// CVE-2021-43784: lengths of the config were cut to 16 bits on the way to the init, so that the rest of a text was taken for
-// instructions. What is given arrives whole, or is refused.
+// CVE-2021-43784: lengths of the config were cut to 16 bits on the way to the init, so that the
+// rest of a text was taken for instructions. What is given arrives whole, or is refused.
 func TestLongTexts(t *testing.T) {
 	harness.NeedNamespace(t, "user")
 	b := harness.New(t)
@@ -26,7 +26,8 @@ func TestLongTexts(t *testing.T) {
 		if got := c.Run().OK(t).Stdout; got != fmt.Sprintf("%d %d\n", size, size) {
 			t.Errorf("%d arrived as %q", size, got)
 		}
-		// The attack itself: a path of namespaces so long that it holds a second message, which asks for the host's namespaces.
+		// The attack itself: a path of namespaces so long that it holds a second message, which
+		// asks for the host's namespaces.
 		evil := *c.Spec.Linux
 		evil.Namespaces = []specs.LinuxNamespace{{Type: specs.MountNamespace}, {Type: specs.UTSNamespace}, {Type: specs.PIDNamespace, Path: "/proc/self/ns/pid" + strings.Repeat("/", size)}}
 		kept := c.Spec.Linux
@@ -48,8 +49,8 @@ func TestLongTexts(t *testing.T) {
 	harness.Report(t, "attacks", 9)
 }
 
-// CVE-2022-24769, CVE-2022-27650, CVE-2022-29162: inheritable capabilities that nobody asked for are gained by programs with
-// file capabilities, also for a user who should have none.
+// CVE-2022-24769, CVE-2022-27650, CVE-2022-29162: inheritable capabilities that nobody asked for
+// are gained by programs with file capabilities, also for a user who should have none.
 func TestInheritableCapabilities(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()
@@ -73,7 +74,8 @@ func TestInheritableCapabilities(t *testing.T) {
 	harness.Report(t, "attacks", 8)
 }
 
-// CVE-2026-30892: exec --user 1 ran as user 0. Each form is read as what it says, or refused; none gives root that does not say 0.
+// CVE-2026-30892: exec --user 1 ran as user 0. Each form is read as what it says, or refused; none
+// gives root that does not say 0.
 func TestExecUserIsReadRight(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang").RunDetached()

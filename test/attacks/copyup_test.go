@@ -10,8 +10,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// tmpcopyup has the runtime fill memory with what is in the image: files of many gigabytes that take nothing on a disk, or as much as the
-// container is not given itself.
+// tmpcopyup has the runtime fill memory with what is in the image: files of many gigabytes that
+// take nothing on a disk, or as much as the container is not given itself.
 func TestCopyUpOfHugeFiles(t *testing.T) {
 	const huge = 64 << 30
 	limit := int64(32 << 20)

@@ -9,8 +9,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// leaked are descriptors that the caller has open and that are not close-on-exec: the host's root, a folder that is nobody's, and a file.
-// So many that the low numbers, which the init takes for its own, are not all of them.
+// leaked are descriptors that the caller has open and that are not close-on-exec: the host's root,
+// a folder that is nobody's, and a file. So many that the low numbers, which the init takes for its
+// own, are not all of them.
 func leaked(t *testing.T, o *outside) []*os.File {
 	t.Helper()
 	var files []*os.File
@@ -24,7 +25,8 @@ func leaked(t *testing.T, o *outside) []*os.File {
 	return files
 }
 
-// CVE-2024-21626: the working directory is a descriptor that the runtime, or its caller, has left open.
+// CVE-2024-21626: the working directory is a descriptor that the runtime, or its caller, has left
+// open.
 func TestWorkingDirectoryIsADescriptor(t *testing.T) {
 	b := harness.New(t)
 	o := newOutside(b, map[string]string{"secret": "the host's"})

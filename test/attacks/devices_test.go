@@ -17,12 +17,14 @@ var hostNodes = []struct {
 	major, minor uint32
 }{{"disk", unix.S_IFBLK, 7, 0}, {"fuse", unix.S_IFCHR, 10, 229}}
 
-// deviceTries opens the nodes of the image, and others that it makes itself, and what every container has.
+// deviceTries opens the nodes of the image, and others that it makes itself, and what every
+// container has.
 const deviceTries = "open-device=/img/disk open-device=/img/fuse mknod=/tmp/fuse,10,229 open-device=/tmp/fuse " +
 	"open-device=/dev/null open-device=/dev/zero open-device=/dev/full open-device=/dev/random open-device=/dev/urandom open-device=/dev/ptmx"
 
-// An image may hold nodes of the host's devices that everybody may write to, and CAP_MKNOD makes more. A config that says nothing of devices
-// opens none of them, whatever enters the container, and however often its limits are changed.
+// An image may hold nodes of the host's devices that everybody may write to, and CAP_MKNOD makes
+// more. A config that says nothing of devices opens none of them, whatever enters the container,
+// and however often its limits are changed.
 func TestDevicesAreDeniedByDefault(t *testing.T) {
 	b := harness.New(t)
 	harness.Hierarchies(t)
@@ -93,7 +95,8 @@ func TestDevicesAreDeniedByDefault(t *testing.T) {
 	harness.Report(t, "attacks", count)
 }
 
-// What a config lists as a node may be used without a rule for it, until one denies it. A privileged container allows all.
+// What a config lists as a node may be used without a rule for it, until one denies it. A
+// privileged container allows all.
 func TestListedDevicesAreAllowed(t *testing.T) {
 	b := harness.New(t)
 	harness.Hierarchies(t)

@@ -15,11 +15,12 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// movable are the directories of a root that something is mounted on, and that whoever writes to the same root can
-// exchange for others.
+// movable are the directories of a root that something is mounted on, and that whoever writes to
+// the same root can exchange for others.
 var movable = []string{"proc", "sys", "dev", "data", "dev/pts", "copied"}
 
-// movedContainer has mounts at all of them, and below each mount what is to be masked, read-only, or made.
+// movedContainer has mounts at all of them, and below each mount what is to be masked, read-only,
+// or made.
 func movedContainer(b *harness.Box) *harness.Container {
 	b.T.Helper()
 	c := b.Container()
@@ -41,8 +42,8 @@ func movedContainer(b *harness.Box) *harness.Container {
 	return c
 }
 
-// guarded looks at the mounts of a container: whatever its mounts are called by now, all that was to be covered
-// below them is.
+// guarded looks at the mounts of a container: whatever its mounts are called by now, all that was
+// to be covered below them is.
 func guarded(t *testing.T, v *view.View) {
 	t.Helper()
 	for _, m := range v.Mounts {
@@ -72,8 +73,8 @@ func guarded(t *testing.T, v *view.View) {
 	}
 }
 
-// A hook exchanges the directories between the mounting and the masking: what a name leads to then is empty, and a mask that
-// is taken for needless there leaves the real one open.
+// A hook exchanges the directories between the mounting and the masking: what a name leads to then
+// is empty, and a mask that is taken for needless there leaves the real one open.
 func TestRootIsExchangedBeforeTheMasking(t *testing.T) {
 	for _, name := range movable {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
@@ -82,7 +83,8 @@ func TestRootIsExchangedBeforeTheMasking(t *testing.T) {
 			at := c.Path(name)
 			c.Spec.Hooks = &specs.Hooks{CreateRuntime: []specs.Hook{{Path: "/bin/sh",
 				Args: []string{"sh", "-c", fmt.Sprintf("mv %[1]s %[1]s.moved && mv %[1]s.other %[1]s", at)}}}}
-			// It was one of the root's directories that was the working directory, and not the volume's.
+			// It was one of the root's directories that was the working directory, and not the
+			// volume's.
 			c.WriteFile("data.other/work/wrong", "", 0o644)
 			c.Spec.Process.Args = []string{"/bin/sleep", "100"}
 			c.Create()

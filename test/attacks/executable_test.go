@@ -19,8 +19,9 @@ func fileSum(t *testing.T, path string) string {
 	return string(sum[:]) + info.ModTime().String() + info.Mode().String()
 }
 
-// CVE-2019-5736: the container gets hold of what the runtime executes, by /proc/PID/exe of a process that enters it, and
-// overwrites it. Processes in the container try that on all pids, while the runtime enters it again and again.
+// CVE-2019-5736: the container gets hold of what the runtime executes, by /proc/PID/exe of a
+// process that enters it, and overwrites it. Processes in the container try that on all pids, while
+// the runtime enters it again and again.
 func TestOverwriteTheRuntime(t *testing.T) {
 	b := harness.New(t)
 	// A copy, or a success would be the end of all the other tests, too.

@@ -13,8 +13,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// A payload that may write to its cgroup moves itself to one below it, and freezes that: version 1's freezer keeps even a SIGKILL from it. One that
-// has a helper freezes it again each time that it is thawed.
+// A payload that may write to its cgroup moves itself to one below it, and freezes that: version
+// 1's freezer keeps even a SIGKILL from it. One that has a helper freezes it again each time that
+// it is thawed.
 func TestPayloadFreezesItself(t *testing.T) {
 	hierarchies := harness.Hierarchies(t)
 	i := slices.IndexFunc(hierarchies, func(h harness.Hierarchy) bool { return !h.Unified && filepath.Base(h.Dir) == "freezer" })

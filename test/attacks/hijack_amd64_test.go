@@ -18,8 +18,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// hijacked is a process that is made to call what the attacker likes, as if he had got hold of it by some flaw. What his calls need
-// to point to it has in its environment already.
+// hijacked is a process that is made to call what the attacker likes, as if he had got hold of it
+// by some flaw. What his calls need to point to it has in its environment already.
 type hijacked struct {
 	t   *testing.T
 	pid int
@@ -35,7 +35,8 @@ func hijack(t *testing.T, pid int) *hijacked {
 	check(t, err)
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	check(t, err)
-	// The name may have blanks in it. Behind it come the fields from the third on; env_start is the 50th (proc(5)).
+	// The name may have blanks in it. Behind it come the fields from the third on; env_start is the
+	// 50th (proc(5)).
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	at, err := strconv.ParseUint(fields[50-3], 10, 64)
 	check(t, err)
@@ -65,7 +66,8 @@ func (h *hijacked) threads() (tids []int) {
 	return tids
 }
 
-// call has a thread, which waits in some call, make another, and go on waiting. All of ptrace has to come from one thread of ours.
+// call has a thread, which waits in some call, make another, and go on waiting. All of ptrace has
+// to come from one thread of ours.
 func (h *hijacked) call(tid int, nr uintptr, args ...uintptr) (result uintptr, failed error) {
 	h.t.Helper()
 	runtime.LockOSThread()
@@ -136,7 +138,8 @@ func stay(t *testing.T, b *harness.Box, o *outside, c *harness.Container, confin
 	v := &confined{verb: verb, o: o, file: filepath.Join(o.dir, "file"), made: filepath.Join(o.dir, "made"), state: filepath.Join(b.Root, c.ID, "config.json")}
 	cmd := c.Command(verb, nil, words...)
 	cmd.Env = []string{"A=" + v.file, "B=" + v.made, "C=" + v.state, "D=/bin/true", "E=tmpfs"}
-	// Not our own child: who waits for a child's end is told of its stops too, and takes them from who traces it.
+	// Not our own child: who waits for a child's end is told of its stops too, and takes them from
+	// who traces it.
 	cmd.Wrap = []string{"/bin/sh", "-c", `"$@"; exit $?`, "sh"}
 	v.running = cmd.Start()
 	pid := 0
@@ -150,8 +153,8 @@ func stay(t *testing.T, b *harness.Box, o *outside, c *harness.Container, confin
 	return v
 }
 
-// waits reports whether a thread of the process polls without an end: for one that confines itself, when it has begun to. It polls so
-// while it starts the container's process, too.
+// waits reports whether a thread of the process polls without an end: for one that confines itself,
+// when it has begun to. It polls so while it starts the container's process, too.
 func waits(pid int, confines bool) bool {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if confines && !bytes.Contains(status, []byte("NoNewPrivs:\t1\n")) {
@@ -169,8 +172,8 @@ func waits(pid int, confines bool) bool {
 
 const here = ^uintptr(99) // AT_FDCWD
 
-// The runtime that stays with a container is got hold of, by whatever way, and made to change the host. It has no rights left to do that
-// with, on any of its threads.
+// The runtime that stays with a container is got hold of, by whatever way, and made to change the
+// host. It has no rights left to do that with, on any of its threads.
 func TestHijackTheWaitingRuntime(t *testing.T) {
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, 1); errno != 0 {
 		harness.Skip(t, "needs a kernel with Landlock: %v", errno)

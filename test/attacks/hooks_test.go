@@ -16,7 +16,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// The program of a startContainer hook is the image's. So it is as confined as the container's process, in every respect.
+// The program of a startContainer hook is the image's. So it is as confined as the container's
+// process, in every respect.
 func TestStartHookIsTheProcess(t *testing.T) {
 	umask := uint32(0o27)
 	score := 345
@@ -90,7 +91,8 @@ func TestStartHookIsTheProcess(t *testing.T) {
 	harness.Report(t, "attacks", len(configs))
 }
 
-// What a hook in the container leaves behind goes with the container, also where that has no pid namespace of its own.
+// What a hook in the container leaves behind goes with the container, also where that has no pid
+// namespace of its own.
 func TestHooksEndWithTheContainer(t *testing.T) {
 	for _, kind := range []string{"createContainer", "startContainer"} {
 		b := harness.New(t)
@@ -121,7 +123,8 @@ func TestHooksEndWithTheContainer(t *testing.T) {
 	harness.Report(t, "attacks", 2)
 }
 
-// A createContainer hook is a program of the host. It begins in the root file system's folder, with the usual umask.
+// A createContainer hook is a program of the host. It begins in the root file system's folder, with
+// the usual umask.
 func TestCreateHookSurroundings(t *testing.T) {
 	for name, change := range map[string]func(*specs.Spec){
 		"plain":          func(*specs.Spec) {},

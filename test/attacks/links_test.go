@@ -14,7 +14,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// eachWay runs a test with a container whose root has, at name, a link that leads out to the outside folder: once for each way.
+// eachWay runs a test with a container whose root has, at name, a link that leads out to the
+// outside folder: once for each way.
 func eachWay(t *testing.T, name string, files map[string]string, dirs []string, test func(t *testing.T, c *harness.Container, o *outside)) {
 	t.Helper()
 	b := harness.New(t)
@@ -75,15 +76,16 @@ func TestMountTargetIsALink(t *testing.T) {
 	}
 }
 
-// CVE-2019-19921, CVE-2023-27561, CVE-2023-28642, CVE-2025-54867: where /proc or /sys is a link, what is masked and
-// labelled through it later is something else than the container's procfs.
+// CVE-2019-19921, CVE-2023-27561, CVE-2023-28642, CVE-2025-54867: where /proc or /sys is a link,
+// what is masked and labelled through it later is something else than the container's procfs.
 func TestProcOrSysIsALink(t *testing.T) {
 	for _, name := range []string{"proc", "sys"} {
 		t.Run(name, func(t *testing.T) {
 			dirs := []string{"self/attr", "sys/kernel", "fs"}
 			eachWay(t, name, nil, dirs, func(t *testing.T, c *harness.Container, o *outside) {
 				c.Run().Fails(t, "/"+name)
-				// Also where the link ends inside: a volume may be shared with a container that changes it.
+				// Also where the link ends inside: a volume may be shared with a container that
+				// changes it.
 				link(c, name, "/root")
 				c.Run().Fails(t, "/"+name)
 				link(c, name, "sideways")
@@ -94,7 +96,8 @@ func TestProcOrSysIsALink(t *testing.T) {
 	}
 }
 
-// CVE-2026-41579, CVE-2026-47766: device nodes and links are made, and old ones removed, in what /dev leads to.
+// CVE-2026-41579, CVE-2026-47766: device nodes and links are made, and old ones removed, in what
+// /dev leads to.
 func TestDevIsALink(t *testing.T) {
 	files := map[string]string{"ptmx": "the host's", "console": "the host's", "null": "the host's"}
 	for _, mounted := range []bool{true, false} {
@@ -113,7 +116,8 @@ func TestDevIsALink(t *testing.T) {
 	}
 }
 
-// The same for names in a /dev of the image: CVE-2025-52565 has /dev/console and /dev/pts lead elsewhere when the terminal is mounted.
+// The same for names in a /dev of the image: CVE-2025-52565 has /dev/console and /dev/pts lead
+// elsewhere when the terminal is mounted.
 func TestConsoleLeadsOutside(t *testing.T) {
 	for _, name := range []string{"dev/console", "dev/pts", "dev/ptmx", "dev/pts/ptmx"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
@@ -148,7 +152,8 @@ func TestConsoleLeadsOutside(t *testing.T) {
 	}
 }
 
-// CVE-2025-31133, CVE-2025-62161: files are masked with /dev/null, and the container's own may be anything.
+// CVE-2025-31133, CVE-2025-62161: files are masked with /dev/null, and the container's own may be
+// anything.
 func TestMaskedWithAnotherNull(t *testing.T) {
 	makers := map[string]func(t *testing.T, path string, o *outside){
 		"link to a file outside": func(t *testing.T, path string, o *outside) { check(t, os.Symlink(o.dir+"/file", path)) },
@@ -196,8 +201,9 @@ func TestMaskedWithAnotherNull(t *testing.T) {
 	}
 }
 
-// The same after the runtime has found that the container's /dev/null is the device: whoever shares the root with the container exchanges
-// it then. A hook does that, at an instant that TestRace may or may not meet.
+// The same after the runtime has found that the container's /dev/null is the device: whoever shares
+// the root with the container exchanges it then. A hook does that, at an instant that TestRace may
+// or may not meet.
 func TestNullIsExchangedBeforeTheMasking(t *testing.T) {
 	b := harness.New(t)
 	o := newOutside(b, map[string]string{"file": "the host's"})

@@ -12,7 +12,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// A masked file is the host's null device, inode and all: what root inside does to it must not be done to everybody's /dev/null.
+// A masked file is the host's null device, inode and all: what root inside does to it must not be
+// done to everybody's /dev/null.
 func TestMasksLeaveTheHostsNull(t *testing.T) {
 	var before unix.Stat_t
 	check(t, unix.Stat("/dev/null", &before))
@@ -65,8 +66,9 @@ func TestMasksLeaveTheHostsNull(t *testing.T) {
 	}
 }
 
-// With a shared root, a copy of a mount of the host's is its peer, and what is mounted on that copy is mounted on the host: a path that is
-// masked twice, or a device or a cgroup that is masked, takes that from the host.
+// With a shared root, a copy of a mount of the host's is its peer, and what is mounted on that copy
+// is mounted on the host: a path that is masked twice, or a device or a cgroup that is masked,
+// takes that from the host.
 func TestMasksOfASharedRoot(t *testing.T) {
 	unshare := harness.NeedTool(t, "unshare", "util-linux")
 	for _, namespace := range []bool{false, true} {

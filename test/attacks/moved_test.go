@@ -37,8 +37,8 @@ func withGroups(cmd *harness.Command) *harness.Command {
 	return cmd
 }
 
-// The first process moves to a user namespace of its own, where setgroups is denied. What exec adds does not follow it, and
-// has none of the caller's groups.
+// The first process moves to a user namespace of its own, where setgroups is denied. What exec adds
+// does not follow it, and has none of the caller's groups.
 func TestExecDoesNotFollow(t *testing.T) {
 	harness.NeedNamespace(t, "user")
 	uid1000 := func(s *specs.Spec) {

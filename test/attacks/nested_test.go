@@ -11,7 +11,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// dig makes cgroups in each other, as a payload can that may write to its own, beyond what a path can name.
+// dig makes cgroups in each other, as a payload can that may write to its own, beyond what a path
+// can name.
 func dig(t *testing.T, dir, name string, depth int) {
 	t.Helper()
 	at, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -54,7 +55,8 @@ func fill(dir, name string) {
 	_ = unix.Rmdir(dir)
 }
 
-// A payload nests cgroups below its own. What is done to it takes no more descriptors for that, and what looks at all cgroups of the host goes on.
+// A payload nests cgroups below its own. What is done to it takes no more descriptors for that, and
+// what looks at all cgroups of the host goes on.
 func TestNestedCgroups(t *testing.T) {
 	hierarchies := harness.Hierarchies(t)
 	for _, test := range []struct {

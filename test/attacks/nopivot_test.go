@@ -10,8 +10,9 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// Without pivot_root the host's root lies below the container's, and who may unmount comes to it. There must be
-// no procfs then that nothing is masked of, or the host's kernel parameters are at hand.
+// Without pivot_root the host's root lies below the container's, and who may unmount comes to it.
+// There must be no procfs then that nothing is masked of, or the host's kernel parameters are at
+// hand.
 func TestHostsMountsWithoutPivotRoot(t *testing.T) {
 	for name, with := range map[string]func(c *harness.Container){
 		"plain":               func(c *harness.Container) {},

@@ -15,7 +15,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// outside is a folder of the host's that no container is given. It has all that an attack may be after.
+// outside is a folder of the host's that no container is given. It has all that an attack may be
+// after.
 type outside struct {
 	b    *harness.Box
 	dir  string
@@ -43,7 +44,8 @@ func makeTree(t testing.TB, root string, files map[string]string, dirs []string)
 	}
 }
 
-// untouched fails the test if anything in the folder is not as it was, or anything is mounted in it.
+// untouched fails the test if anything in the folder is not as it was, or anything is mounted in
+// it.
 func (o *outside) untouched() {
 	t := o.b.T
 	t.Helper()
@@ -57,7 +59,8 @@ func (o *outside) untouched() {
 	}
 }
 
-// fingerprint describes everything below a folder: kinds, modes, owners, inodes, times of change, links and contents.
+// fingerprint describes everything below a folder: kinds, modes, owners, inodes, times of change,
+// links and contents.
 func fingerprint(t testing.TB, root string) string {
 	t.Helper()
 	var b strings.Builder

@@ -20,8 +20,8 @@ func join(s *specs.Spec, pid int) {
 	}
 }
 
-// A container of a pod with CAP_SYS_PTRACE takes over what another one of it is made of, at the first instant that it is there: by then that is no
-// more than its program will be.
+// A container of a pod with CAP_SYS_PTRACE takes over what another one of it is made of, at the
+// first instant that it is there: by then that is no more than its program will be.
 func TestSeizeInAPod(t *testing.T) {
 	if err := harness.ChosenPids(); err != nil {
 		harness.Skip(t, "what sets a container up has to be in its pid namespace: %v", err)
@@ -70,7 +70,8 @@ func TestSeizeInAPod(t *testing.T) {
 				if strings.Contains(s.Exe, "berth-init") {
 					inits++
 				}
-				// One that is about to end is said to be in the root of version 1 (proc_cgroup_show in kernel/cgroup/cgroup.c).
+				// One that is about to end is said to be in the root of version 1 (proc_cgroup_show
+				// in kernel/cgroup/cgroup.c).
 				noMore(t, s, p, func(group string) bool { return group == "/" || strings.HasPrefix(group, "/../"+b.Tag+"-") })
 			}
 			t.Logf("%d processes seized of %d containers, %d of them before their execve", len(seized), made, inits)

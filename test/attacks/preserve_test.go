@@ -13,8 +13,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Descriptors are to be preserved that the caller has not passed: what has their numbers is the runtime's own, such as the
-// folder of the state, by which all of the host can be reached.
+// Descriptors are to be preserved that the caller has not passed: what has their numbers is the
+// runtime's own, such as the folder of the state, by which all of the host can be reached.
 func TestPreserveWhatIsNotThere(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "look")
@@ -22,7 +22,8 @@ func TestPreserveWhatIsNotThere(t *testing.T) {
 	process, err := json.Marshal(&specs.Process{Args: []string{"/inside", "look"}, Cwd: "/"})
 	check(t, err)
 	file := b.WriteFile("process.json", string(process), 0o644)
-	// With a pipe that does not block for a standard stream Go opens descriptors before the program begins.
+	// With a pipe that does not block for a standard stream Go opens descriptors before the program
+	// begins.
 	r, w, err := os.Pipe()
 	check(t, err)
 	defer r.Close()

@@ -13,7 +13,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// A process whose main thread has ended is a zombie by its letter in /proc, and lives on in its other threads. It runs as long as one does.
+// A process whose main thread has ended is a zombie by its letter in /proc, and lives on in its
+// other threads. It runs as long as one does.
 func TestMainThreadEnds(t *testing.T) {
 	for name, change := range map[string]func(s *specs.Spec){
 		"own pids":    func(*specs.Spec) {},

@@ -17,8 +17,9 @@ var fakeProc = map[string]string{
 	"self/oom_score_adj": "kept", "self/uid_map": "kept", "self/timens_offsets": "kept", "sysrq-trigger": "kept",
 }
 
-// CVE-2019-16884, CVE-2025-52881, CVE-2025-62596: with a volume on /proc, or on a part of it, what the runtime writes to procfs
-// goes to files of the attacker: the label is not set, or the write is led to a file of the host's.
+// CVE-2019-16884, CVE-2025-52881, CVE-2025-62596: with a volume on /proc, or on a part of it, what
+// the runtime writes to procfs goes to files of the attacker: the label is not set, or the write is
+// led to a file of the host's.
 func TestVolumeOnProc(t *testing.T) {
 	for place, part := range map[string]string{"/proc": "", "/proc/sys": "sys", "/proc/sys/kernel": "sys/kernel", "/proc/self": "self", "/proc/thread-self": "thread-self"} {
 		t.Run(strings.ReplaceAll(place, "/", "-"), func(t *testing.T) {
@@ -33,7 +34,8 @@ func TestVolumeOnProc(t *testing.T) {
 			} else if v := harness.ParseView(t, r.Stdout); v.Domain != "by.sysctl" {
 				t.Errorf("the domain name is %q: the parameter was not set in the kernel", v.Domain)
 			}
-			// A label that can't be set for real must be an error. This kernel may have the module, but not this profile.
+			// A label that can't be set for real must be an error. This kernel may have the module,
+			// but not this profile.
 			for _, label := range []func(p *specs.Process){
 				func(p *specs.Process) { p.ApparmorProfile, p.SelinuxLabel = "no-such-profile-of-berth", "" },
 				func(p *specs.Process) { p.ApparmorProfile, p.SelinuxLabel = "", "no:such:label:s0" },
@@ -70,8 +72,8 @@ func TestVolumeOnProcLeadsOn(t *testing.T) {
 	})
 }
 
-// CVE-2023-25809: without a cgroup namespace, a rootless or user-namespaced container saw, and could write to, more of the cgroup
-// hierarchy than its own group.
+// CVE-2023-25809: without a cgroup namespace, a rootless or user-namespaced container saw, and
+// could write to, more of the cgroup hierarchy than its own group.
 func TestCgroupsOfOthers(t *testing.T) {
 	harness.NeedNamespace(t, "user")
 	b := harness.New(t)
@@ -83,7 +85,8 @@ func TestCgroupsOfOthers(t *testing.T) {
 	c.Spec.Process.Args = []string{"/bin/sh", "-c", "find /sys/fs/cgroup -name cgroup.procs; find /sys/fs/cgroup -type d -exec mkdir {}/made \\; ; true"}
 	r := c.Run().OK(t)
 	for _, file := range r.Lines() {
-		// DIR/cgroup.procs of one hierarchy, or DIR/HIERARCHY/cgroup.procs: nothing above or beside its own group is there.
+		// DIR/cgroup.procs of one hierarchy, or DIR/HIERARCHY/cgroup.procs: nothing above or beside
+		// its own group is there.
 		if deep := strings.Count(strings.TrimPrefix(file, "/sys/fs/cgroup/"), "/"); deep > 1 {
 			t.Errorf("the container sees %s", file)
 		}

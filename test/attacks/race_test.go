@@ -15,7 +15,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// A swapper exchanges folders and files with links that lead outside, as fast as it can, until it is stopped.
+// A swapper exchanges folders and files with links that lead outside, as fast as it can, until it
+// is stopped.
 type swapper struct {
 	pairs [][2]string
 	swaps atomic.Int64
@@ -39,7 +40,8 @@ func swap(t testing.TB, root, to string, names []string) *swapper {
 	return s
 }
 
-// end stops it, takes the links away and puts everything back in its place. It returns how often it has exchanged.
+// end stops it, takes the links away and puts everything back in its place. It returns how often it
+// has exchanged.
 func (s *swapper) end(t testing.TB) int64 {
 	t.Helper()
 	s.stop.Store(true)
@@ -69,8 +71,8 @@ func (s *swapper) run() error {
 	return nil
 }
 
-// raced are the components that are exchanged: those of mount targets, of what is masked and made read-only, of
-// device nodes, links and the working directory.
+// raced are the components that are exchanged: those of mount targets, of what is masked and made
+// read-only, of device nodes, links and the working directory.
 var raced = []string{
 	"srv", "srv/a", "srv/a/b", "srv/a/b/c", "srv/a/file", "var", "var/cache", "home", "home/user", "etc", "etc/secret", "etc/fixed",
 	"data", "opt", "opt/nodes", "dev", "proc", "sys", "made",
@@ -82,9 +84,10 @@ var racedFiles = map[string]string{
 	"etc/passwd": "root:x:0:0:root:/outside-home:/bin/sh\n", "proc/sys/kernel/domainname": "kept",
 }
 
-// While components are exchanged for links to the same names outside, containers are made that mount, make folders, files, devices
-// and links at all of them (CVE-2021-30465, CVE-2024-45310, CVE-2025-31133, CVE-2025-52565, CVE-2025-52881 and others): first one
-// component at a time, so that the making gets far, then all at once.
+// While components are exchanged for links to the same names outside, containers are made that
+// mount, make folders, files, devices and links at all of them (CVE-2021-30465, CVE-2024-45310,
+// CVE-2025-31133, CVE-2025-52565, CVE-2025-52881 and others): first one component at a time, so
+// that the making gets far, then all at once.
 func TestRace(t *testing.T) {
 	b := harness.New(t)
 	o := newOutside(b, racedFiles, racedDirs...)
@@ -170,7 +173,8 @@ func racedContainer(b *harness.Box) *harness.Container {
 	return c
 }
 
-// mountedInside looks at what the hook saw: each mount that the host has not is below the root file system.
+// mountedInside looks at what the hook saw: each mount that the host has not is below the root file
+// system.
 func mountedInside(t *testing.T, b *harness.Box, c *harness.Container) {
 	t.Helper()
 	text, err := os.ReadFile(b.Path("calls"))
@@ -190,7 +194,8 @@ func mountedInside(t *testing.T, b *harness.Box, c *harness.Container) {
 	}
 }
 
-// lure shows that the attack works where it can: code that makes a folder by the path's name is led outside.
+// lure shows that the attack works where it can: code that makes a folder by the path's name is led
+// outside.
 func lure(t *testing.T, b *harness.Box) {
 	t.Helper()
 	root, lured := b.Path("lured"), filepath.Join(b.Dir, "lured-outside")

@@ -68,9 +68,9 @@ func processFile(b *harness.Box, p *specs.Process) string {
 	return b.WriteFile("process.json", string(data), 0o644)
 }
 
-// A process of the container with CAP_SYS_PTRACE takes over what exec adds at the first instant that it is there. By then it
-// is no more than the program will be: no capability, group, cgroup or descriptor besides. (runc 1.1 loses its exec's
-// process with all capabilities.)
+// A process of the container with CAP_SYS_PTRACE takes over what exec adds at the first instant
+// that it is there. By then it is no more than the program will be: no capability, group, cgroup or
+// descriptor besides. (runc 1.1 loses its exec's process with all capabilities.)
 func TestSeizeExec(t *testing.T) {
 	lenient := &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Syscalls: []specs.LinuxSyscall{{Names: []string{"swapon"}, Action: specs.ActErrno}}}
 	for name, with := range map[string]func(*specs.Process, *specs.Spec){
@@ -112,8 +112,8 @@ func TestSeizeExec(t *testing.T) {
 	}
 }
 
-// noMore compares what was seized with the process that it was to become, which has no capabilities. own tells its
-// cgroup, as who seized it sees that.
+// noMore compares what was seized with the process that it was to become, which has no
+// capabilities. own tells its cgroup, as who seized it sees that.
 func noMore(t *testing.T, s view.Seized, p *specs.Process, own func(group string) bool) {
 	t.Helper()
 	groups := []string{}
@@ -143,8 +143,8 @@ func noMore(t *testing.T, s view.Seized, p *specs.Process, own func(group string
 	}
 }
 
-// Where the filter refuses what an exec takes to be safe from that, it is refused, and says why. Where nobody could reach
-// for it, it works.
+// Where the filter refuses what an exec takes to be safe from that, it is refused, and says why.
+// Where nobody could reach for it, it works.
 func TestSeizeIsRefused(t *testing.T) {
 	b := harness.New(t)
 	c := newTracer(b)
@@ -174,8 +174,8 @@ func TestSeizeIsRefused(t *testing.T) {
 	}
 }
 
-// Whoever has taken over what exec adds can speak to the runtime in its place. It is not believed, and nothing but this exec
-// comes to an end by it.
+// Whoever has taken over what exec adds can speak to the runtime in its place. It is not believed,
+// and nothing but this exec comes to an end by it.
 func TestForgedRequests(t *testing.T) {
 	b := harness.New(t)
 	c := newTracer(b)

@@ -16,8 +16,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// soon is far below what the attacks here cost where nothing is done about them (45 s, or for ever), and far above what a
-// command takes on a busy machine.
+// soon is far below what the attacks here cost where nothing is done about them (45 s, or for
+// ever), and far above what a command takes on a busy machine.
 const soon = 20 * time.Second
 
 // inTime fails the test if a call takes longer than that.
@@ -90,7 +90,8 @@ func TestSilentFileSystemHoldsUpNobody(t *testing.T) {
 	harness.Report(t, "attacks", 2)
 }
 
-// reapOrphans reaps the children of this process that have ended, but for one and those that Go has started.
+// reapOrphans reaps the children of this process that have ended, but for one and those that Go has
+// started.
 func reapOrphans(but int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
@@ -106,8 +107,8 @@ func reapOrphans(but int) {
 	}
 }
 
-// What exec adds is stopped by another process before it is the program, and never let go. Whoever waits for it is told so
-// by a signal.
+// What exec adds is stopped by another process before it is the program, and never let go. Whoever
+// waits for it is told so by a signal.
 func TestStoppedExecEndsWhenTold(t *testing.T) {
 	b := harness.New(t)
 	c := newTracer(b)
@@ -132,7 +133,8 @@ func TestStoppedExecEndsWhenTold(t *testing.T) {
 	if !held {
 		t.Error("no process was held")
 	}
-	// What the exec has left comes to this process, as it would to process 1, and the pid namespace waits for its reaping.
+	// What the exec has left comes to this process, as it would to process 1, and the pid namespace
+	// waits for its reaping.
 	done := make(chan struct{})
 	go func() {
 		for {
@@ -153,8 +155,9 @@ func TestStoppedExecEndsWhenTold(t *testing.T) {
 	harness.Report(t, "attacks", 1)
 }
 
-// The cgroup is frozen by the time that exec clones into it: the process stands still before its first instruction, and so does the thread
-// that waits for it, which with GOMAXPROCS=1, as the shim has it, is all that there is. Who waits is told by a signal all the same.
+// The cgroup is frozen by the time that exec clones into it: the process stands still before its
+// first instruction, and so does the thread that waits for it, which with GOMAXPROCS=1, as the shim
+// has it, is all that there is. Who waits is told by a signal all the same.
 func TestExecIntoAFrozenCgroupEndsWhenTold(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sleep", "1000")

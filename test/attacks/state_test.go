@@ -12,7 +12,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Other users of the host can neither read nor change what is kept of a container, however loose the caller's umask is.
+// Other users of the host can neither read nor change what is kept of a container, however loose
+// the caller's umask is.
 func TestStateIsItsOwnersAlone(t *testing.T) {
 	b := harness.New(t)
 	defer syscall.Umask(syscall.Umask(0))
@@ -51,7 +52,8 @@ func TestStateIsItsOwnersAlone(t *testing.T) {
 	harness.Report(t, "attacks", len(wanted))
 }
 
-// Who may write to the root folder could plant a container there, with hooks that the next delete runs as root.
+// Who may write to the root folder could plant a container there, with hooks that the next delete
+// runs as root.
 func TestRootFolderOfOthers(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang").RunDetached()
@@ -101,7 +103,8 @@ func TestStateFolderIsALink(t *testing.T) {
 	harness.Report(t, "attacks", 4)
 }
 
-// Where a pid file goes to, others may put files too: in a /tmp, with links by the names that the runtime is known to use.
+// Where a pid file goes to, others may put files too: in a /tmp, with links by the names that the
+// runtime is known to use.
 func TestPidFileIsALink(t *testing.T) {
 	b := harness.New(t)
 	o := newOutside(b, map[string]string{"file": "the host's"})
@@ -118,7 +121,8 @@ func TestPidFileIsALink(t *testing.T) {
 	}
 }
 
-// A folder that is no state root, or not of this runtime alone, holds what is somebody's: names like those of our files say nothing.
+// A folder that is no state root, or not of this runtime alone, holds what is somebody's: names
+// like those of our files say nothing.
 func TestForeignFilesInTheRoot(t *testing.T) {
 	b := harness.New(t)
 	home := b.Path("home")
@@ -166,7 +170,8 @@ func foreign(t *testing.T, top string, names ...string) (all string) {
 	return all
 }
 
-// Somebody else may have put a link where the root is to be: in /tmp, where an ordinary user's is by default.
+// Somebody else may have put a link where the root is to be: in /tmp, where an ordinary user's is
+// by default.
 func TestRootFolderIsALink(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang").RunDetached()

@@ -9,8 +9,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Standard streams are given to the process's user. The terminal that the caller sits at is not: its owner could go on to read, as any
-// process of his on the host, what the caller types there after the container.
+// Standard streams are given to the process's user. The terminal that the caller sits at is not:
+// its owner could go on to read, as any process of his on the host, what the caller types there
+// after the container.
 func TestTerminalOfTheCallerStaysHis(t *testing.T) {
 	const stranger = 54322
 	for name, sits := range map[string]bool{"the caller sits at it": true, "made for the container": false} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// docs/threat-model.md promises a test for each rule and each weakness: each row names one, a rule's by the weaknesses that it is said to
-// prevent at least, and each that is named exists.
+// docs/threat-model.md promises a test for each rule and each weakness: each row names one, a
+// rule's by the weaknesses that it is said to prevent at least, and each that is named exists.
 func TestThreatModelNamesTests(t *testing.T) {
 	const top = "../.."
 	page, err := os.ReadFile(top + "/docs/threat-model.md")

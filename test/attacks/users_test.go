@@ -10,8 +10,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// The runtime looks up users in /etc/passwd and /etc/group of the image, which can be anything there: what would be read without end, waits
-// for ever when it is opened, or is a device whose opening may do something.
+// The runtime looks up users in /etc/passwd and /etc/group of the image, which can be anything
+// there: what would be read without end, waits for ever when it is opened, or is a device whose
+// opening may do something.
 func TestUsersFileIsATrap(t *testing.T) {
 	const notRegular = "it is not a regular file"
 	traps := map[string]struct {
@@ -91,7 +92,8 @@ func TestUsersFileIsATrap(t *testing.T) {
 	}
 }
 
-// The home of a user is a word of the image's. One that no process can have as a variable does not keep the container from running.
+// The home of a user is a word of the image's. One that no process can have as a variable does not
+// keep the container from running.
 func TestHomeIsNoPath(t *testing.T) {
 	for name, home := range map[string]string{"NUL": "/home/a\x00b", "200 KB": "/" + strings.Repeat("h", 200<<10)} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {

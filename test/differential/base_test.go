@@ -13,7 +13,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// prelude says what a Go program can no longer see of itself: its start sets handlers for all signals, and raises a limit.
+// prelude says what a Go program can no longer see of itself: its start sets handlers for all
+// signals, and raises a limit.
 const prelude = `while IFS= read -r l; do echo "S $l"; done < /proc/self/status; while IFS= read -r l; do echo "L $l"; done < /proc/self/limits; exec /inside report wait`
 
 // A setup is a bundle made from lines, and how the engine is to be called on it.
@@ -50,7 +51,8 @@ func (w *worker) prepare(id string, lines []string) (*setup, error) {
 				if config, err = set(config, c.pointer, c.value); err != nil {
 					return s, err
 				}
-				// What is about the command or its environment is not to be changed by a shell before it.
+				// What is about the command or its environment is not to be changed by a shell
+				// before it.
 				if strings.HasPrefix(c.pointer, "/process/env") {
 					config, _ = set(config, "/process/args", `["/inside","report","wait"]`)
 				}

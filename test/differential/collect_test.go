@@ -24,8 +24,8 @@ type collector struct {
 	kept    *json.Encoder // or nil: of all differences, those that are explained as well
 }
 
-// A keeping is a line of the file that BERTH_DIFFERENTIAL_KEEP names: by BERTH_DIFFERENTIAL_AGAIN the table is tried on all of
-// them again, without running anything.
+// A keeping is a line of the file that BERTH_DIFFERENTIAL_KEEP names: by BERTH_DIFFERENTIAL_AGAIN
+// the table is tried on all of them again, without running anything.
 type keeping struct {
 	Difference difference
 	Messages   string
@@ -136,7 +136,8 @@ func (c *collector) add(d difference, messages string) {
 	values := strings.Join([]string{d.Key, digits.ReplaceAllString(d.Ours, "N"), digits.ReplaceAllString(d.Runc, "N")}, "\x00") + "\x00"
 	key := values
 	if decisive.MatchString(d.Key) {
-		// Whether something works at all is another thing for each config, and for those that a smaller one is part of the same.
+		// Whether something works at all is another thing for each config, and for those that a
+		// smaller one is part of the same.
 		key += strings.Join(d.Lines, "\n")
 		for _, line := range d.Lines {
 			if c.groups[values+line] != nil {
@@ -157,7 +158,8 @@ func (c *collector) add(d difference, messages string) {
 	g.layouts[d.Layout] = true
 }
 
-// report fails the test for what nobody has explained, and in a whole run for explanations of what is no more.
+// report fails the test for what nobody has explained, and in a whole run for explanations of what
+// is no more.
 func (c *collector) report(t *testing.T, left int) {
 	t.Logf("%d runs, %d not begun: %v", c.runs, left, c.layouts)
 	if whole {
@@ -189,7 +191,8 @@ func (c *collector) report(t *testing.T, left int) {
 	}
 }
 
-// stale fails the test for rows of the table that matched nothing, of those for layouts that there were.
+// stale fails the test for rows of the table that matched nothing, of those for layouts that there
+// were.
 func stale(t *testing.T, rows []*row, where []Layout) {
 	for _, r := range rows {
 		here := r.layout == nil || slices.ContainsFunc(where, func(l Layout) bool {

@@ -25,7 +25,8 @@ func flagsIn(help string) (all [][]string) {
 	return all
 }
 
-// usedIn tells whether a line of commands.txt calls a command, with a flag in one of its forms if any are given.
+// usedIn tells whether a line of commands.txt calls a command, with a flag in one of its forms if
+// any are given.
 func usedIn(lines []string, command string, forms []string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool {
 		words := strings.Fields(line)

@@ -19,7 +19,8 @@ import (
 //go:embed commands.txt
 var commandLines string
 
-// states are those that a container can be in when a command meets it. One that is half made is what a create leaves that was killed.
+// states are those that a container can be in when a command meets it. One that is half made is
+// what a create leaves that was killed.
 var states = []string{"absent", "creating", "half-made", "created", "running", "paused", "stopped"}
 
 // commandTasks are all commands in all states, each in some layout.
@@ -78,7 +79,8 @@ func (w *worker) runCommand(e engine, words []string) (f facts, err error) {
 	return n.all(f), nil
 }
 
-// bring makes a container and brings it into a state. A channel tells of the end of its first process.
+// bring makes a container and brings it into a state. A channel tells of the end of its first
+// process.
 func (w *worker) bring(e engine, s *setup, state string) (<-chan string, error) {
 	if state == "absent" {
 		return nil, nil
@@ -159,7 +161,8 @@ func (w *worker) words(s *setup, line string) []string {
 	return words
 }
 
-// answer notes what a command printed: a report whole, of JSON which entries there are, of other text what it looks like.
+// answer notes what a command printed: a report whole, of JSON which entries there are, of other
+// text what it looks like.
 func (f facts) answer(text string, args []string, n *normaliser) {
 	if strings.Contains(text, "REPORT ") {
 		f.report("inside ", text, n)
@@ -189,7 +192,8 @@ var figures = regexp.MustCompile(`\d+`)
 
 var word = regexp.MustCompile(`[^\s"=:{},]+`)
 
-// shape is the beginning of a text's first line, and the form of a log's: words by their names, without values.
+// shape is the beginning of a text's first line, and the form of a log's: words by their names,
+// without values.
 func shape(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	if strings.HasPrefix(first, "{") {

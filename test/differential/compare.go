@@ -14,8 +14,8 @@ const (
 // steps are the facts that tell how far a run came.
 var steps = []string{"create.code", "start.code", "report", "exec.code", "command.code"}
 
-// compare finds what differs between the facts of Berth and of its peers. What runc does is the measure, because every
-// client was written for it; crun's stands in where runc is not there.
+// compare finds what differs between the facts of Berth and of its peers. What runc does is the
+// measure, because every client was written for it; crun's stands in where runc is not there.
 func compare(facts map[string]map[string]string, layout string, lines []string) (found []difference) {
 	ours, runc, crun := facts["berth"], facts["runc"], facts["crun"]
 	at := func(m map[string]string, key string) string {
@@ -37,7 +37,8 @@ func compare(facts map[string]map[string]string, layout string, lines []string) 
 	if measure == nil {
 		return nil
 	}
-	// How far it came: where that differs, all that follows from it is no news, but for what Berth leaves behind.
+	// How far it came: where that differs, all that follows from it is no news, but for what Berth
+	// leaves behind.
 	for _, step := range steps {
 		if at(ours, step) == at(measure, step) {
 			continue
@@ -51,7 +52,8 @@ func compare(facts map[string]map[string]string, layout string, lines []string) 
 		return sorted(found)
 	}
 	keys := map[string]bool{}
-	// Of a config that all refuse, what came first is chance, and what was done until then is each one's own way.
+	// Of a config that all refuse, what came first is chance, and what was done until then is each
+	// one's own way.
 	for _, step := range []string{"create.code", "start.code"} {
 		if code, there := ours[step]; there && code != "0" {
 			says := strings.TrimSuffix(step, "code") + "says"

@@ -27,8 +27,9 @@ func TestMain(m *testing.M) {
 	harness.Main(m)
 }
 
-// The environment chooses how much is run: BERTH_DIFFERENTIAL=whole for all, =singles for each line alone, BERTH_DIFFERENTIAL_SEED for another part, 0 for one by chance,
-// BERTH_DIFFERENTIAL_LINES for one config (lines of configs.txt), and BERTH_DIFFERENTIAL_LAYOUT for some layouts.
+// The environment chooses how much is run: BERTH_DIFFERENTIAL=whole for all, =singles for each line
+// alone, BERTH_DIFFERENTIAL_SEED for another part, 0 for one by chance, BERTH_DIFFERENTIAL_LINES
+// for one config (lines of configs.txt), and BERTH_DIFFERENTIAL_LAYOUT for some layouts.
 var (
 	part       = os.Getenv("BERTH_DIFFERENTIAL")
 	whole      = part == "whole"
@@ -42,7 +43,8 @@ func systemd() bool {
 	return err == nil
 }
 
-// limit is how long a test may go on beginning new runs, where the usual part of it may for some seconds.
+// limit is how long a test may go on beginning new runs, where the usual part of it may for some
+// seconds.
 func limit(usual time.Duration) time.Duration {
 	if minutes, err := strconv.Atoi(os.Getenv("BERTH_DIFFERENTIAL_MINUTES")); err == nil {
 		return time.Duration(minutes) * time.Minute
@@ -56,11 +58,13 @@ func limit(usual time.Duration) time.Duration {
 	return usual
 }
 
-// chosen is how many runs a seed that is given chooses: the same ones on any machine, where time would end the part sooner or later.
+// chosen is how many runs a seed that is given chooses: the same ones on any machine, where time
+// would end the part sooner or later.
 const chosen = 120
 
-// usualSeed chooses the part that is run where nobody says otherwise. It is the same each time until the whole run (make
-// differential) finds nothing that is not explained: what a test tells is to be about the change.
+// usualSeed chooses the part that is run where nobody says otherwise. It is the same each time
+// until the whole run (make differential) finds nothing that is not explained: what a test tells is
+// to be about the change.
 const usualSeed = 1
 
 // fixed is unset for a part by chance, of as much as there is time for.
@@ -83,7 +87,8 @@ type task struct {
 	job    job
 }
 
-// configTasks are all configs: each line alone in each layout, each pair and each chance config in one.
+// configTasks are all configs: each line alone in each layout, each pair and each chance config in
+// one.
 func configTasks(sections []section, where []Layout, from *rand.Rand) (all []task) {
 	if onlyLines != "" {
 		lines := strings.Split(strings.TrimSpace(onlyLines), "\n")
@@ -149,7 +154,8 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// A stage is what tasks are played on: the engines, and the layouts of this machine in which there is a peer.
+// A stage is what tasks are played on: the engines, and the layouts of this machine in which there
+// is a peer.
 type stage struct {
 	template worker
 	layouts  []Layout
@@ -191,8 +197,8 @@ func newStage(t *testing.T) *stage {
 	return &stage{template, where, rand.New(rand.NewPCG(number, 0))}
 }
 
-// play runs tasks until there are no more, or time is up, and reports the differences that no row of the table names. It returns
-// how many tasks there was no time for.
+// play runs tasks until there are no more, or time is up, and reports the differences that no row
+// of the table names. It returns how many tasks there was no time for.
 func (s *stage) play(t *testing.T, c *collector, usual time.Duration, all []task) (left int) {
 	var progress io.Writer = io.Discard
 	if file := os.Getenv("BERTH_DIFFERENTIAL_PROGRESS"); file != "" {

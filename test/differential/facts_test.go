@@ -12,7 +12,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// facts are what came of a run, by a name of each. Those whose name begins with "~" are for reading only.
+// facts are what came of a run, by a name of each. Those whose name begins with "~" are for reading
+// only.
 type facts map[string]string
 
 // flatten notes the parts of a JSON value.

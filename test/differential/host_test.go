@@ -16,7 +16,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// look notes what of the host a run could change: mounts, cgroups, processes, files of the bundle, the host's name and devices.
+// look notes what of the host a run could change: mounts, cgroups, processes, files of the bundle,
+// the host's name and devices.
 func (w *worker) look(s *setup) facts {
 	f := facts{}
 	for _, m := range ownMounts() {
@@ -245,7 +246,8 @@ var (
 	inode     = regexp.MustCompile(`\b(pipe|socket|mnt|net|pid|user|uts|ipc|cgroup|time):\[\d+\]`)
 )
 
-// all normalises both names and values. A hierarchy that some config mounts is there for all as long as that one runs.
+// all normalises both names and values. A hierarchy that some config mounts is there for all as
+// long as that one runs.
 func (n *normaliser) all(f facts) facts {
 	out := facts{}
 	for name, value := range f {

@@ -14,7 +14,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// Ids of the ordinary user that the rootless layouts call the engines as, and the first of his subordinate ones.
+// Ids of the ordinary user that the rootless layouts call the engines as, and the first of his
+// subordinate ones.
 const ordinary, firstSubordinate = 54321, 2000000
 
 // A Layout is a kind of host, and a kind of caller.
@@ -26,7 +27,8 @@ type Layout struct {
 	Peers   []string
 }
 
-// layouts are those that this machine can show. A hybrid host can show each of its halves alone; crun refuses one as a whole.
+// layouts are those that this machine can show. A hybrid host can show each of its halves alone;
+// crun refuses one as a whole.
 func layouts(systemd bool) []Layout {
 	kinds, unified := cgroupKinds()
 	type host struct {
@@ -121,7 +123,8 @@ func knowUser(dir string) error {
 	return nil
 }
 
-// chownAll gives folders to a user, and files that have one name only: the others are programs, which all bundles share.
+// chownAll gives folders to a user, and files that have one name only: the others are programs,
+// which all bundles share.
 func chownAll(dir string, id int) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 // An engine is Berth or one of its peers.
 type engine struct{ Name, Path, Version string }
 
-// findPeers looks for today's releases: those that the environment names, as in a guest, or those in the caches. Why one is not
-// there is said in missing.
+// findPeers looks for today's releases: those that the environment names, as in a guest, or those
+// in the caches. Why one is not there is said in missing.
 func findPeers() (peers []engine, missing []string) {
 	for _, peer := range []struct{ name, env, cached, made string }{
 		{"runc", "BERTH_RUNC", "runc/build", "test/differential/runc/build"},

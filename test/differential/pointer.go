@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// set changes the entry of a JSON document that a pointer names: "-" appends to an array, KEY=VALUE is the entry of an array
-// that has it, or a new one. A value of "delete" takes the entry away.
+// set changes the entry of a JSON document that a pointer names: "-" appends to an array, KEY=VALUE
+// is the entry of an array that has it, or a new one. A value of "delete" takes the entry away.
 func set(document any, pointer, value string) (any, error) {
 	var parsed any
 	if value != "delete" {

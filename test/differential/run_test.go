@@ -20,8 +20,8 @@ import (
 // deadline is for any one step; what takes longer hangs.
 const deadline = 15 * time.Second
 
-// patience is how many deadlines a step of the present job has. A container that is given little of the processors waits for
-// all else that runs, which an engine can't help.
+// patience is how many deadlines a step of the present job has. A container that is given little of
+// the processors waits for all else that runs, which an engine can't help.
 var patience atomic.Int32
 
 func patienceFor(lines []string) int32 {
@@ -40,7 +40,8 @@ var fragments = []string{
 	"cannot exec in a stopped container", "container not paused", "cannot start a container that has stopped", "cannot start an already running container",
 }
 
-// fragmentsOf are those in the error itself, not in warnings before it. crun begins some with a capital.
+// fragmentsOf are those in the error itself, not in warnings before it. crun begins some with a
+// capital.
 func fragmentsOf(message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
 	text := lines[len(lines)-1]
@@ -58,7 +59,8 @@ func fragmentsOf(message string) string {
 	return strings.Join(found, ", ")
 }
 
-// call makes a call of an engine whose output is its own, and notes its exit status and what clients could find in its message.
+// call makes a call of an engine whose output is its own, and notes its exit status and what
+// clients could find in its message.
 func (w *worker) call(f facts, step string, cmd *exec.Cmd) (stdout string, ok bool) {
 	var out, errors bytes.Buffer
 	if cmd.Stdout == nil {
@@ -106,7 +108,8 @@ func run(cmd *exec.Cmd) string {
 	}
 }
 
-// runConfig runs the config that lines make under one engine, from create to delete, and notes all that is to be seen.
+// runConfig runs the config that lines make under one engine, from create to delete, and notes all
+// that is to be seen.
 func (w *worker) runConfig(e engine, lines []string) (f facts, err error) {
 	w.runs++
 	f = facts{}
@@ -203,8 +206,8 @@ func (w *worker) running(f facts, e engine, s *setup, n *normaliser, pid int, st
 	}
 }
 
-// reaped takes the status of the container's first process as soon as it has ended, as conmon and shims do: engines that
-// kill it wait for that.
+// reaped takes the status of the container's first process as soon as it has ended, as conmon and
+// shims do: engines that kill it wait for that.
 func reaped(pid int) <-chan string {
 	ended := make(chan string, 1)
 	go func() { ended <- exitOf(pid) }()
@@ -241,8 +244,9 @@ func exitOf(pid int) string {
 // clean takes away what is left, so that one run's leak is not the next one's difference.
 func (w *worker) clean(e engine, s *setup) {
 	killCgroups(s.id)
-	// Whose parent ends becomes this process's child; and the first process of a PID namespace ends only when those that
-	// were executed into it, and are children of this process, have been waited for.
+	// Whose parent ends becomes this process's child; and the first process of a PID namespace ends
+	// only when those that were executed into it, and are children of this process, have been
+	// waited for.
 	for end := time.Now().Add(patient()); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		all := children()
 		for _, child := range all {

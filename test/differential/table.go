@@ -11,7 +11,8 @@ import (
 //go:embed table.txt
 var tableText string
 
-// A row of the table is a difference that is meant: which, and why it is at least as good as what the peers do.
+// A row of the table is a difference that is meant: which, and why it is at least as good as what
+// the peers do.
 type row struct {
 	title, verdict, why string
 	keys, when, layout  []*regexp.Regexp  // one of each must match; when is about the lines of the config
@@ -23,7 +24,8 @@ type row struct {
 // verdicts are what a row can say of a difference.
 var verdicts = []string{"better", "equal", "open"}
 
-// readTable reads rows: "== TITLE", then "NAME: VALUE" lines, of which "why" goes on over the lines behind it.
+// readTable reads rows: "== TITLE", then "NAME: VALUE" lines, of which "why" goes on over the lines
+// behind it.
 func readTable(text string) ([]*row, error) {
 	var rows []*row
 	last := ""
@@ -97,7 +99,8 @@ func patterns(value string) (all []*regexp.Regexp, err error) {
 	return all, nil
 }
 
-// pattern is a text in which "*" stands for anything; "(none)" is a fact that is not there, and two quotes are an empty one.
+// pattern is a text in which "*" stands for anything; "(none)" is a fact that is not there, and two
+// quotes are an empty one.
 func pattern(value string) (*regexp.Regexp, error) {
 	if value == `""` {
 		value = ""

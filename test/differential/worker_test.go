@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A worker is a process in a layout: it runs configs under all engines, one after another, and tells what came of them.
+// A worker is a process in a layout: it runs configs under all engines, one after another, and
+// tells what came of them.
 type worker struct {
 	Layout          Layout
 	Engines         []engine
@@ -27,7 +28,8 @@ type worker struct {
 	own  string // a cgroup that the worker itself is in
 }
 
-// A job is a config to run, and an outcome what came of it under one engine. For a job of commands, Lines are empty.
+// A job is a config to run, and an outcome what came of it under one engine. For a job of commands,
+// Lines are empty.
 type job struct {
 	Lines   []string
 	Command []string
@@ -64,7 +66,8 @@ func work() error {
 		}
 		var outcomes []outcome
 		for _, e := range w.Engines {
-			// Where several lines come together, crun is asked only of what its peer's facts leave open.
+			// Where several lines come together, crun is asked only of what its peer's facts leave
+			// open.
 			if e.Name == "crun" && len(j.Lines) > 1 && w.explained(rows, outcomes, j.Lines) {
 				continue
 			}
@@ -87,7 +90,8 @@ func work() error {
 	return nil
 }
 
-// explained tells whether the table names all that Berth does otherwise than runc, which was run as well.
+// explained tells whether the table names all that Berth does otherwise than runc, which was run as
+// well.
 func (w *worker) explained(rows []*row, outcomes []outcome, lines []string) bool {
 	all := map[string]map[string]string{}
 	for _, o := range outcomes {
@@ -104,9 +108,10 @@ func (w *worker) explained(rows []*row, outcomes []outcome, lines []string) bool
 	})
 }
 
-// standardSignals gives every caller of an engine the dispositions that a shell's child has, whatever this one's caller is
-// (nohup, or a shell's background): HUP and INT are the two that Go leaves ignored. One of a C library's internal signals is
-// ignored always, as some callers have it, so that what engines do of it is the same wherever the test runs.
+// standardSignals gives every caller of an engine the dispositions that a shell's child has,
+// whatever this one's caller is (nohup, or a shell's background): HUP and INT are the two that Go
+// leaves ignored. One of a C library's internal signals is ignored always, as some callers have it,
+// so that what engines do of it is the same wherever the test runs.
 func standardSignals() error {
 	for signal, handler := range map[unix.Signal]uintptr{unix.SIGHUP: 0, unix.SIGINT: 0, 32: 1} {
 		action := [4]uintptr{handler} // a struct sigaction, which Go's own package refuses for signal 32

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// notRun are the commands and files that the README, the tutorial and the how-tos show without a test that runs them as they stand:
-// each page's, by its first line, and why.
+// notRun are the commands and files that the README, the tutorial and the how-tos show without a
+// test that runs them as they stand: each page's, by its first line, and why.
 var notRun = map[string]map[string]string{
 	"README.md": {
 		"    config.json: /mounts/3: ": "no command, but an error as an example",
@@ -57,8 +57,8 @@ func TestNothingElseIsNotRun(t *testing.T) {
 	}
 }
 
-// shownOnly gives the first line of each block of a page that is no script and not what one prints. That of a fenced one stands
-// behind its fence, and an indented one's has its spaces.
+// shownOnly gives the first line of each block of a page that is no script and not what one prints.
+// That of a fenced one stands behind its fence, and an indented one's has its spaces.
 func shownOnly(text string) []string {
 	var blocks []string
 	lines := strings.Split(text, "\n")

@@ -8,7 +8,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// On a terminal a line tells that something goes on; in a pipe there is nothing but what the command says.
+// On a terminal a line tells that something goes on; in a pipe there is nothing but what the
+// command says.
 func TestWithProgress(t *testing.T) {
 	b := harness.New(t)
 	script, err := filepath.Abs("../../build/scripts/with-progress")

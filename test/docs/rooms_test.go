@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What docs/contributing.md sends a newcomer to is there: the directories and files of its tables, and ten changes at least
-// in the second.
+// What docs/contributing.md sends a newcomer to is there: the directories and files of its tables,
+// and ten changes at least in the second.
 func TestRoomsAreThere(t *testing.T) {
 	text := read(t, "../../docs/contributing.md")
 	named := regexp.MustCompile("`([a-z0-9_]+/[a-z0-9_/.]*)`")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// unwanted are words that hide what people search for, with what to write instead. Only whole words count, so that
-// the names of tests and of identifiers are free.
+// unwanted are words that hide what people search for, with what to write instead. Only whole words
+// count, so that the names of tests and of identifiers are free.
 var unwanted = regexp.MustCompile(`(?i)\b(for want of|whoever|whomever|somebody|anybody|folders?)\b`)
 
 const instead = "say \"OOM-killed\", \"missing\", \"a process\", \"the owner\", \"the caller\", \"directory\""

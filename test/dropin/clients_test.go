@@ -148,7 +148,8 @@ func life(t *testing.T, b *harness.Box, c client, freeze bool) {
 	c.Call("rm", name).OK(t)
 }
 
-// together are containers as compose makes them: one has the namespaces and the volume of the other.
+// together are containers as compose makes them: one has the namespaces and the volume of the
+// other.
 func together(t *testing.T, c client) {
 	t.Helper()
 	c.Call("run", "-d", "--name", "server", "--ipc", "shareable", "--volume", "shared:/data", image, "sh", "-c", "echo from the server > /data/page; exec httpd -f -p 8080 -h /data").OK(t)

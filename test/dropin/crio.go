@@ -29,7 +29,8 @@ type CRIO struct {
 
 const crioSocket = "/run/crio/crio.sock"
 
-// NewCRIO finds what test/crio/build has built. It is started by Configure, or by what pages call for that.
+// NewCRIO finds what test/crio/build has built. It is started by Configure, or by what pages call
+// for that.
 func NewCRIO(b *harness.Box) *CRIO {
 	b.T.Helper()
 	out, err := exec.Command("../crio/build", "--cached").Output()
@@ -51,14 +52,16 @@ func NewCRIO(b *harness.Box) *CRIO {
 	return c
 }
 
-// Image brings an image into CRI-O's storage, which is that of podman too: without a registry there is nothing to pull it from.
+// Image brings an image into CRI-O's storage, which is that of podman too: without a registry there
+// is nothing to pull it from.
 func (c *CRIO) Image() {
 	c.Machine.b.T.Helper()
 	podman := harness.NeedTool(c.Machine.b.T, "podman", "podman")
 	c.call(podman, append(c.storage, "import", "--quiet", c.Machine.Image(), image)...).OK(c.Machine.b.T)
 }
 
-// restart starts CRI-O, with the driver that it has by default where systemd runs, and comes back when it takes calls.
+// restart starts CRI-O, with the driver that it has by default where systemd runs, and comes back
+// when it takes calls.
 func (c *CRIO) restart() error {
 	driver, conmon := "cgroupfs", "pod"
 	if c.systemd {
@@ -102,7 +105,8 @@ type Pod struct {
 	config *cri.PodSandboxConfig
 }
 
-// Pod runs a pod in the host's network. CRI-O has its namespaces kept by a file each, and no container for it.
+// Pod runs a pod in the host's network. CRI-O has its namespaces kept by a file each, and no
+// container for it.
 func (c *CRIO) Pod(name, handler string) *Pod {
 	p := &Pod{CRIO: c, t: c.Machine.b.T}
 	p.t.Helper()

@@ -37,8 +37,8 @@ func newDaemon(b *harness.Box, name string) *daemon {
 func (d *daemon) start(cmd *exec.Cmd) error {
 	d.stop()
 	cmd.Stdout, cmd.Stderr = d.log, d.log
-	// It ends with the tests, also where they are killed. The signal comes with the end of the thread that starts
-	// it, and those of Go stay.
+	// It ends with the tests, also where they are killed. The signal comes with the end of the
+	// thread that starts it, and those of Go stay.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package dropin puts the real clients of an OCI runtime on top of the engine:
-// Debian's dockerd and podman, as they are installed, a later dockerd that fetch-docker
-// fetches, and the CRI-O that test/crio/build builds, configured as docs/docker.md, docs/podman.md and docs/cri-o.md say.
+// Package dropin puts the real clients of an OCI runtime on top of the engine: Debian's dockerd and
+// podman, as they are installed, a later dockerd that fetch-docker fetches, and the CRI-O that
+// test/crio/build builds, configured as docs/docker.md, docs/podman.md and docs/cri-o.md say.
 //
 // A test gets the folders in which clients are configured and keep their things
 // (/etc, /run, /dev/shm, /usr/local, /var/lib) as copies of its own, in the tests' mount

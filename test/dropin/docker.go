@@ -71,8 +71,8 @@ func (d *Docker) Call(args ...string) harness.Result {
 // Command prepares a call of the client.
 func (d *Docker) Command(args ...string) *harness.Command { return d.command(d.client, args...) }
 
-// restart starts dockerd, and comes back when it takes calls. Of networks it has none, since not every
-// machine has bridges and packet filters; what a test asks for is never about them.
+// restart starts dockerd, and comes back when it takes calls. Of networks it has none, since not
+// every machine has bridges and packet filters; what a test asks for is never about them.
 func (d *Docker) restart() error {
 	driver, parent := "cgroupfs", "/"+d.Machine.b.Tag
 	if d.systemd {

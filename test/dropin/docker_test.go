@@ -22,7 +22,8 @@ func TestDocker(t *testing.T) {
 	dockerWhole(t, b, d)
 }
 
-// Docker with the shim too. 20.10 can't be told of one, but takes the first of the name that it knows.
+// Docker with the shim too. 20.10 can't be told of one, but takes the first of the name that it
+// knows.
 func TestDockerByTheShim(t *testing.T) {
 	NeedTime(t)
 	b := harness.New(t)
@@ -165,7 +166,8 @@ func dockerRestarts(t *testing.T, d *Docker) {
 	d.Call("rm", "failing").OK(t)
 }
 
-// A device is there under the name that was asked for, to be used as was asked; an init is the first process.
+// A device is there under the name that was asked for, to be used as was asked; an init is the
+// first process.
 func dockerDevices(t *testing.T, d *Docker) {
 	t.Helper()
 	r := d.Call("run", "--rm", "--device", "/dev/zero:/dev/other:r", "--device-cgroup-rule", "c 42:* rw", "--init", image, "sh", "-c",

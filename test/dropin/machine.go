@@ -112,9 +112,10 @@ func (m *Machine) must(err error) {
 	}
 }
 
-// leaveOrphans has orphans go to the host's init, which takes their statuses at once; this process, who gets them otherwise,
-// does so at its end. Podman waits until conmon is gone, and a zombie is not; and the end of a container's first process waits
-// for the zombies of what CRI-O has executed there.
+// leaveOrphans has orphans go to the host's init, which takes their statuses at once; this process,
+// who gets them otherwise, does so at its end. Podman waits until conmon is gone, and a zombie is
+// not; and the end of a container's first process waits for the zombies of what CRI-O has executed
+// there.
 func (m *Machine) leaveOrphans() {
 	m.b.T.Helper()
 	m.must(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0))
@@ -144,7 +145,8 @@ func (m *Machine) Install() {
 	m.must(os.WriteFile("/usr/local/bin/berth", program, 0o755))
 }
 
-// InstallShim puts the shim there under a name, the one beside BERTH_BIN if that is set, and gives its path.
+// InstallShim puts the shim there under a name, the one beside BERTH_BIN if that is set, and gives
+// its path.
 func (m *Machine) InstallShim(name string) string {
 	m.b.T.Helper()
 	path := "/usr/local/bin/" + name
@@ -202,8 +204,8 @@ func (m *Machine) end() {
 		}
 	}
 	for _, dir := range slices.Backward(m.podmanCgroups()) {
-		// The parent, and conmon's group beneath it, are podman's own and shared by all containers; it gives up
-		// removing them when two end at once.
+		// The parent, and conmon's group beneath it, are podman's own and shared by all containers;
+		// it gives up removing them when two end at once.
 		own := filepath.Base(dir) == podmanParent || filepath.Base(filepath.Dir(dir)) == podmanParent && filepath.Base(dir) == "conmon"
 		if !slices.Contains(m.before, dir) && os.Remove(dir) == nil && !own {
 			m.b.T.Errorf("left behind: cgroup %s", dir)
@@ -214,7 +216,8 @@ func (m *Machine) end() {
 		os.Remove(filepath.Join(h.Dir, m.b.Tag))
 	}
 	for i := len(m.mounts) - 1; i >= 0; i-- {
-		// With what a client keeps mounted there for itself, like the namespace of its default network.
+		// With what a client keeps mounted there for itself, like the namespace of its default
+		// network.
 		if err := unix.Unmount(m.mounts[i], unix.MNT_DETACH); err != nil {
 			m.b.T.Errorf("unmount %s: %v", m.mounts[i], err)
 		}

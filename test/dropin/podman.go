@@ -19,7 +19,8 @@ type Podman struct {
 	env     []string
 }
 
-// NewPodman finds Debian's podman, and tells it of a machine without systemd, networks and CAP_SYS_RESOURCE.
+// NewPodman finds Debian's podman, and tells it of a machine without systemd, networks and
+// CAP_SYS_RESOURCE.
 func NewPodman(b *harness.Box) *Podman {
 	b.T.Helper()
 	harness.NeedTool(b.T, "conmon", "conmon")
@@ -58,8 +59,8 @@ func (p *Podman) AsOrdinaryUser() {
 		p.must(f.Close())
 	}
 	home := p.Own("home")
-	// As logind makes it. The command by which conmon has podman note a container's end refuses paths of more than
-	// 50 characters, and whoever waits for the end then does so for 20 seconds.
+	// As logind makes it. The command by which conmon has podman note a container's end refuses
+	// paths of more than 50 characters, and whoever waits for the end then does so for 20 seconds.
 	runtime := fmt.Sprintf("/run/user/%d", p.uid)
 	p.must(os.MkdirAll(filepath.Dir(runtime), 0o755))
 	p.must(os.Mkdir(runtime, 0o700))

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// serveSystemctl makes a systemctl that knows one thing, to restart a unit, and has this process do it: who
-// starts a daemon has to wait for its end.
+// serveSystemctl makes a systemctl that knows one thing, to restart a unit, and has this process do
+// it: who starts a daemon has to wait for its end.
 func (m *Machine) serveSystemctl(unit string, restart func() error) {
 	m.b.T.Helper()
 	m.b.WriteFile("bin/systemctl", fmt.Sprintf(`#!/bin/sh

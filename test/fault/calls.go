@@ -43,7 +43,8 @@ func (t *tracer) count(tid int, p *process, regs *unix.PtraceRegs) *call {
 	return c
 }
 
-// wakes reports whether a call is the Go runtime's waking of a thread of its own that waits for descriptors.
+// wakes reports whether a call is the Go runtime's waking of a thread of its own that waits for
+// descriptors.
 func wakes(tid int, nr uint64, regs *unix.PtraceRegs) bool {
 	if nr != unix.SYS_READ && nr != unix.SYS_WRITE || regs.Rdx != 8 {
 		return false
@@ -52,7 +53,8 @@ func wakes(tid int, nr uint64, regs *unix.PtraceRegs) bool {
 	return target == "anon_inode:[eventfd]"
 }
 
-// runtimes reports whether a call is one that the Go runtime makes on its own behalf, when and how often it likes, or one that can't fail.
+// runtimes reports whether a call is one that the Go runtime makes on its own behalf, when and how
+// often it likes, or one that can't fail.
 func runtimes(nr uint64, regs *unix.PtraceRegs) bool {
 	switch nr {
 	case unix.SYS_FUTEX, unix.SYS_NANOSLEEP, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK,
@@ -69,7 +71,8 @@ func runtimes(nr uint64, regs *unix.PtraceRegs) bool {
 	return false
 }
 
-// name is the name of a call: a Program's, or one of those that the Go side of the engine makes besides.
+// name is the name of a call: a Program's, or one of those that the Go side of the engine makes
+// besides.
 func name(nr uint64) string {
 	switch nr {
 	case unix.SYS_NEWFSTATAT:
@@ -106,8 +109,9 @@ func name(nr uint64) string {
 	return (&program.Op{Nr: uint32(nr)}).Name()
 }
 
-// changes reports whether a call has an effect outside of the process that makes it: after any other, a kill leaves the same as after the
-// one before. What a process holds open the kill itself gives up.
+// changes reports whether a call has an effect outside of the process that makes it: after any
+// other, a kill leaves the same as after the one before. What a process holds open the kill itself
+// gives up.
 func (c *call) changes(regs *unix.PtraceRegs) bool {
 	switch c.nr {
 	case unix.SYS_OPENAT:

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle waits until each process that the program has left has ended, executes a program that is not the engine's, or waits to be
-// started. What ended is reaped here, as the init of a host does it: until then, the end of its pid namespace is held up.
+// settle waits until each process that the program has left has ended, executes a program that is
+// not the engine's, or waits to be started. What ended is reaped here, as the init of a host does
+// it: until then, the end of its pid namespace is held up.
 func (t *tracer) settle() error {
 	const patience = time.Minute
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {

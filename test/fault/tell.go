@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listener is told of each call before it is made, and of each program that is not the engine's before its first instruction. Until it
-// answers with a byte, the one that is told of stands still, and so does each other one from its next stop on. When it has hung up,
-// nobody is told any more.
+// listener is told of each call before it is made, and of each program that is not the engine's
+// before its first instruction. Until it answers with a byte, the one that is told of stands still,
+// and so does each other one from its next stop on. When it has hung up, nobody is told any more.
 type listener struct{ fd int }
 
 // listen connects to a listener's socket; no path is nobody.

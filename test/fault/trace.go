@@ -85,7 +85,8 @@ func (t *tracer) run(args []string) (unix.WaitStatus, error) {
 	return t.follow()
 }
 
-// inherited are the descriptors that this process was given: the program gets them too, by the same numbers.
+// inherited are the descriptors that this process was given: the program gets them too, by the same
+// numbers.
 func inherited() []uintptr {
 	files := []uintptr{0, 1, 2}
 	for fd := 3; fd < 16; fd++ {
@@ -135,7 +136,8 @@ func (t *tracer) follow() (result unix.WaitStatus, err error) {
 	return result, nil
 }
 
-// stopped handles one stop and lets the thread go on. A thread may be killed at any time; what fails then shows as its end.
+// stopped handles one stop and lets the thread go on. A thread may be killed at any time; what
+// fails then shows as its end.
 func (t *tracer) stopped(tid int, status unix.WaitStatus) {
 	th := t.threads[tid]
 	if th == nil {
@@ -304,7 +306,8 @@ func (t *tracer) letGo() {
 	}
 }
 
-// ask has a thread stop, which is when it can be let go. The stop itself is suppressed; a call that it waits in begins anew.
+// ask has a thread stop, which is when it can be let go. The stop itself is suppressed; a call that
+// it waits in begins anew.
 func (t *tracer) ask(tid int, th *thread) {
 	if !th.born {
 		return // its first stop is still to come

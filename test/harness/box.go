@@ -18,7 +18,8 @@ type Box struct {
 	Dir string
 	// Root is the engine's state root.
 	Root string
-	// Tag is a word that no other test of this machine uses: it is part of all its containers' ids and cgroups.
+	// Tag is a word that no other test of this machine uses: it is part of all its containers' ids
+	// and cgroups.
 	Tag string
 	// Globals are the global flags of every call. They begin with --root.
 	Globals []string

@@ -96,7 +96,8 @@ func build(folder string) (string, error) {
 	return target, Build(folder, target)
 }
 
-// Build makes a program of the module as build/scripts/build makes what is released: the same entry, the same beginning of Go's.
+// Build makes a program of the module as build/scripts/build makes what is released: the same
+// entry, the same beginning of Go's.
 func Build(folder, target string) error {
 	top, err := moduleFolder()
 	if err != nil {
@@ -141,8 +142,9 @@ func moduleFolder() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// touchSources looks at each source file of the module. The go command keeps the result of a passing test
-// until a file that the test looked at changes; the sources of a binary built by the test it would not know of.
+// touchSources looks at each source file of the module. The go command keeps the result of a
+// passing test until a file that the test looked at changes; the sources of a binary built by the
+// test it would not know of.
 func touchSources(top string) error {
 	return filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

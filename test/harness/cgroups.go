@@ -40,7 +40,8 @@ func Hierarchies(t testing.TB) []Hierarchy {
 	return found
 }
 
-// Controller returns the hierarchy in which a controller lives, and skips the test where it is nowhere.
+// Controller returns the hierarchy in which a controller lives, and skips the test where it is
+// nowhere.
 func Controller(t testing.TB, name string) Hierarchy {
 	t.Helper()
 	for _, h := range Hierarchies(t) {
@@ -52,7 +53,8 @@ func Controller(t testing.TB, name string) Hierarchy {
 	return Hierarchy{}
 }
 
-// CgroupFile reads a file of the container's cgroup: v1 or v2 by the name, whichever the host has the controller in.
+// CgroupFile reads a file of the container's cgroup: v1 or v2 by the name, whichever the host has
+// the controller in.
 func (c *Container) CgroupFile(controller, v1, v2 string) string {
 	c.Box.T.Helper()
 	h, name := Controller(c.Box.T, controller), v1

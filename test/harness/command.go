@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Deadline is how long a test waits for anything at all. It only ends tests that hang: on a busy machine a command
-// may take hundred times its usual time, and nothing is measured by it.
+// Deadline is how long a test waits for anything at all. It only ends tests that hang: on a busy
+// machine a command may take hundred times its usual time, and nothing is measured by it.
 const Deadline = 60 * time.Second
 
 // A Command is one call of the engine.
@@ -28,8 +28,9 @@ type Command struct {
 	Wrap []string
 	Dir  string
 	Env  []string // additions
-	// Stdin is the null device when nil. Stdout and Stderr are caught when nil. They are files, not pipes: a container
-	// that outlives the command holds them, and the end of a pipe would never come.
+	// Stdin is the null device when nil. Stdout and Stderr are caught when nil. They are files, not
+	// pipes: a container that outlives the command holds them, and the end of a pipe would never
+	// come.
 	Stdin, Stdout, Stderr *os.File
 	Extra                 []*os.File // from descriptor 3 on
 	Attr                  *syscall.SysProcAttr
@@ -105,7 +106,8 @@ func (b *Box) catch(wanted *os.File) (caught, used *os.File) {
 	if wanted != nil {
 		return nil, wanted
 	}
-	// Appended to, since a container that has it as standard output and this process share one file offset.
+	// Appended to, since a container that has it as standard output and this process share one file
+	// offset.
 	f, err := os.OpenFile(filepath.Join(b.Dir, fmt.Sprintf("output-%d", b.outputs.Add(1))), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	b.must(err)
 	b.must(os.Remove(f.Name()))
@@ -161,8 +163,8 @@ func (r *Running) abandon() {
 	}
 }
 
-// drain reads what was caught. The file is closed, not kept to the test's end: ten thousand rounds have more
-// calls than a process has descriptors.
+// drain reads what was caught. The file is closed, not kept to the test's end: ten thousand rounds
+// have more calls than a process has descriptors.
 func drain(f *os.File) string {
 	if f == nil {
 		return ""

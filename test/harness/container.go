@@ -25,7 +25,8 @@ type Container struct {
 	Spec *specs.Spec
 	// PID is the container's first process, once it was created or run in the background.
 	PID int
-	// The container's standard streams, for Create and RunDetached; without them the null device and files nobody reads.
+	// The container's standard streams, for Create and RunDetached; without them the null device
+	// and files nobody reads.
 	Stdin, Stdout, Stderr *os.File
 	// Extra are descriptors from 3 on, for every call.
 	Extra []*os.File
@@ -183,7 +184,8 @@ func (c *Container) State() State {
 	return s
 }
 
-// WaitExit waits for the end of the container's first process, which is this process's child, and takes its status.
+// WaitExit waits for the end of the container's first process, which is this process's child, and
+// takes its status.
 func (c *Container) WaitExit() unix.WaitStatus {
 	c.Box.T.Helper()
 	if c.PID == 0 {
@@ -197,8 +199,9 @@ func (c *Container) WaitExit() unix.WaitStatus {
 	return status
 }
 
-// WaitExitOfTraced is WaitExit for a container in which added processes are traced. Whoever gives such a one up leaves it to its
-// next parent, which is this process here, as it is the init of a host: the container's first process ends after it.
+// WaitExitOfTraced is WaitExit for a container in which added processes are traced. Whoever gives
+// such a one up leaves it to its next parent, which is this process here, as it is the init of a
+// host: the container's first process ends after it.
 func (c *Container) WaitExitOfTraced() unix.WaitStatus {
 	c.Box.T.Helper()
 	for end := time.Now().Add(Deadline); time.Now().Before(end) && waitGone(c.PID, 10*time.Millisecond) != nil; {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NeedCriu skips the test where no criu can write anything down, and returns the path of the one that can. As long as the test runs,
-// that one also finds a limit that it can keep to.
+// NeedCriu skips the test where no criu can write anything down, and returns the path of the one
+// that can. As long as the test runs, that one also finds a limit that it can keep to.
 func NeedCriu(t testing.TB) (path string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -30,7 +30,8 @@ func NeedCriu(t testing.TB) (path string) {
 	return path
 }
 
-// workingCriu looks at the one that BERTH_CRIU names, the one of PATH, and the one that build/scripts/fetch-criu got.
+// workingCriu looks at the one that BERTH_CRIU names, the one of PATH, and the one that
+// build/scripts/fetch-criu got.
 var workingCriu = sync.OnceValues(func() (string, error) {
 	if named := os.Getenv("BERTH_CRIU"); named != "" {
 		return named, tryCriu(named)
@@ -70,7 +71,8 @@ func tryCriu(criu string) error {
 	if err == nil {
 		return nil
 	}
-	// The first error is the reason, the others follow from it. That of the limit is none: see limitCriu.
+	// The first error is the reason, the others follow from it. That of the limit is none: see
+	// limitCriu.
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, "Error (") && !strings.Contains(line, "RLIMIT_NOFILE") {
 			return fmt.Errorf("%s dump: %s", criu, strings.TrimSpace(line))
@@ -79,9 +81,10 @@ func tryCriu(criu string) error {
 	return fmt.Errorf("%s dump: %w", criu, err)
 }
 
-// limitCriu lets criu restore where root may not raise its limits, as in some virtual machines and containers. It sets its limit of
-// descriptors to fs.nr_open, does without where it can't, and then fails to put descriptors at the end of what it has not got. So it
-// reads what it may have instead; only until the test ends, since below a /proc that something is mounted on, the kernel allows no
+// limitCriu lets criu restore where root may not raise its limits, as in some virtual machines and
+// containers. It sets its limit of descriptors to fs.nr_open, does without where it can't, and then
+// fails to put descriptors at the end of what it has not got. So it reads what it may have instead;
+// only until the test ends, since below a /proc that something is mounted on, the kernel allows no
 // user namespace a new one.
 func limitCriu(t testing.TB) {
 	t.Helper()

@@ -21,7 +21,8 @@ func (r Result) Exits(t testing.TB, code int) Result {
 	return r
 }
 
-// Fails fails the test unless the call ended with status 1, saying one line on standard error that has all the given words.
+// Fails fails the test unless the call ended with status 1, saying one line on standard error that
+// has all the given words.
 func (r Result) Fails(t testing.TB, words ...string) Result {
 	t.Helper()
 	return r.FailsWith(t, 1, words...)
@@ -64,7 +65,8 @@ func (r Result) Warns(t testing.TB, words ...string) Result {
 
 var logLine = regexp.MustCompile(`^time="[^"]*" level=(\w+) msg="?(.*?)"?$`)
 
-// Message is the text of the first error on standard error, out of its log line where it stands in one.
+// Message is the text of the first error on standard error, out of its log line where it stands in
+// one.
 func (r Result) Message() string {
 	lines := strings.Split(strings.TrimSpace(r.Stderr), "\n")
 	for _, line := range lines {

@@ -7,14 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An FDSocket listens on a unix socket for one descriptor, as conmon listens for a terminal's master.
+// An FDSocket listens on a unix socket for one descriptor, as conmon listens for a terminal's
+// master.
 type FDSocket struct {
 	Path     string
 	box      *Box
 	listener *net.UnixListener
 }
 
-// Message is what came: the bytes beside the descriptors, and the descriptors, which are the receiver's to close.
+// Message is what came: the bytes beside the descriptors, and the descriptors, which are the
+// receiver's to close.
 type Message struct {
 	Text string
 	FDs  []int

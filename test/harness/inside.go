@@ -58,7 +58,8 @@ func MountAt(t testing.TB, v *view.View, target string) view.Mount {
 	return found
 }
 
-// FindMount returns the topmost mount on a path. Of several on one path, the later in mountinfo lies on top.
+// FindMount returns the topmost mount on a path. Of several on one path, the later in mountinfo
+// lies on top.
 func FindMount(mounts []view.Mount, target string) (found view.Mount, ok bool) {
 	for _, m := range mounts {
 		if m.Target == target {
@@ -68,7 +69,8 @@ func FindMount(mounts []view.Mount, target string) (found view.Mount, ok bool) {
 	return found, ok
 }
 
-// HasOptions fails the test unless the mount has all the options, of the mount or of the file system; with "!" before it, an option must be absent.
+// HasOptions fails the test unless the mount has all the options, of the mount or of the file
+// system; with "!" before it, an option must be absent.
 func HasOptions(t testing.TB, m view.Mount, options ...string) {
 	t.Helper()
 	for _, option := range options {

@@ -17,8 +17,9 @@ import (
 type surroundings struct {
 	mounts []view.Mount
 	fds    map[string]string
-	// processes are all of the machine: the test's are among those that came later, and looking into each
-	// one of the others costs more than the test where system calls are slow, as in a guest.
+	// processes are all of the machine: the test's are among those that came later, and looking
+	// into each one of the others costs more than the test where system calls are slow, as in a
+	// guest.
 	processes map[int]bool
 	host      string
 }
@@ -41,8 +42,8 @@ func (b *Box) mounts() []view.Mount {
 	return view.ParseMountinfo(string(text))
 }
 
-// end runs after everything that the test itself cleans up: it reports what is left, then removes it,
-// so that one test's leak is not the next one's failure.
+// end runs after everything that the test itself cleans up: it reports what is left, then removes
+// it, so that one test's leak is not the next one's failure.
 func (b *Box) end() {
 	b.T.Helper()
 	b.leakedProcesses()
@@ -81,7 +82,8 @@ func (b *Box) leakedMounts() {
 		if slices.ContainsFunc(now, func(m view.Mount) bool { return old.ID == m.ID }) {
 			continue
 		}
-		// Who removes a mount point takes what is mounted on it away from all mount namespaces, this one's copies included.
+		// Who removes a mount point takes what is mounted on it away from all mount namespaces,
+		// this one's copies included.
 		if _, err := os.Lstat(old.Target); !os.IsNotExist(err) {
 			b.T.Errorf("taken away: mount of %s (%s) on %s", old.Source, old.Type, old.Target)
 		}
@@ -91,7 +93,8 @@ func (b *Box) leakedMounts() {
 // RootMark is the file by which the engine knows a state root as its own.
 const RootMark = "berth:root"
 
-// leakedFiles looks where only the engine writes: its state root and its folder for temporary files. The root itself may stay.
+// leakedFiles looks where only the engine writes: its state root and its folder for temporary
+// files. The root itself may stay.
 func (b *Box) leakedFiles() {
 	b.T.Helper()
 	for _, dir := range []string{b.Root, b.temp} {
@@ -132,7 +135,8 @@ func openFDs() map[string]string {
 	return fds
 }
 
-// hostFacts are things of the host that a container's start could spoil: its name, and the device nodes that stand for a container's own.
+// hostFacts are things of the host that a container's start could spoil: its name, and the device
+// nodes that stand for a container's own.
 func hostFacts() string {
 	var b strings.Builder
 	name, _ := os.Hostname()

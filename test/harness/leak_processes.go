@@ -14,8 +14,9 @@ import (
 	"github.com/berth-runtime/berth/internal/proc/procs"
 )
 
-// leakedProcesses finds processes that belong to the test: by the mark in their environment, by their cgroup, and
-// by being a child of this process, zombies included: an engine's helper that nobody waits for is one.
+// leakedProcesses finds processes that belong to the test: by the mark in their environment, by
+// their cgroup, and by being a child of this process, zombies included: an engine's helper that
+// nobody waits for is one.
 func (b *Box) leakedProcesses() {
 	b.T.Helper()
 	var left []int
@@ -29,7 +30,8 @@ func (b *Box) leakedProcesses() {
 		unix.Kill(pid, unix.SIGKILL)
 		left = append(left, pid)
 	}
-	// The first of a PID namespace ends after all others have been waited for, and began before them.
+	// The first of a PID namespace ends after all others have been waited for, and began before
+	// them.
 	for _, pid := range slices.Backward(left) {
 		if _, err := reap(pid); err != nil && !errors.Is(err, unix.ECHILD) {
 			b.T.Error(err)

@@ -16,7 +16,8 @@ import (
 // ownMounts tells the second run of the test program that it already has its own mount namespace.
 const ownMounts = "BERTH_TEST_OWN_MOUNTS"
 
-// session is the folder of this run of the test program: the binaries, and below it the folder of each test.
+// session is the folder of this run of the test program: the binaries, and below it the folder of
+// each test.
 var session string
 
 // Main runs the tests of a package; it does not return.
@@ -25,8 +26,8 @@ func Main(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// OwnMounts runs the test program of root in a mount namespace of its own: it returns in there only. For a
-// TestMain that does not call Main.
+// OwnMounts runs the test program of root in a mount namespace of its own: it returns in there
+// only. For a TestMain that does not call Main.
 func OwnMounts() {
 	if os.Geteuid() != 0 {
 		return
@@ -44,8 +45,9 @@ func OwnMounts() {
 	}
 }
 
-// againInOwnMounts runs this program once more in a new mount namespace. That has to happen in clone: a Go
-// program has several threads, and unshare(CLONE_NEWNS) is refused to, or changes only, one of them.
+// againInOwnMounts runs this program once more in a new mount namespace. That has to happen in
+// clone: a Go program has several threads, and unshare(CLONE_NEWNS) is refused to, or changes only,
+// one of them.
 func againInOwnMounts() int {
 	// Pdeathsig is about the thread that clones, not the process.
 	runtime.LockOSThread()
@@ -79,7 +81,8 @@ func run(m *testing.M) int {
 }
 
 func prepare() (err error) {
-	// What the shell of whoever runs the tests has open is nobody's here: criu would find it in the processes that it is tried on.
+	// What the shell of whoever runs the tests has open is nobody's here: criu would find it in the
+	// processes that it is tried on.
 	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
 		return os.NewSyscallError("close_range", err) // before Linux 5.11 it can't mark them
 	}

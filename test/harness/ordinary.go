@@ -19,8 +19,9 @@ type OrdinaryUser struct {
 	First, Subordinate int
 }
 
-// AsOrdinaryUser makes all calls of the box those of an ordinary user. He has as many subordinate ids as it says. What the machine has
-// in /etc/passwd, /etc/subuid and /etc/subgid stays: the calls see other files in their place.
+// AsOrdinaryUser makes all calls of the box those of an ordinary user. He has as many subordinate
+// ids as it says. What the machine has in /etc/passwd, /etc/subuid and /etc/subgid stays: the calls
+// see other files in their place.
 func (b *Box) AsOrdinaryUser(t testing.TB, subordinate int) *OrdinaryUser {
 	t.Helper()
 	NeedContainers(t)

@@ -32,7 +32,8 @@ func NeedTool(t testing.TB, name, debianPackage string) string {
 	return path
 }
 
-// ChosenPids tells why no procfs can be made of a pid namespace from outside of it; nil where it can.
+// ChosenPids tells why no procfs can be made of a pid namespace from outside of it; nil where it
+// can.
 func ChosenPids() error {
 	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -61,7 +62,8 @@ func NeedNamespace(t testing.TB, kind string) {
 	}
 }
 
-// NeedCapability skips the test where root itself lacks a capability, as it does in some virtual machines and containers.
+// NeedCapability skips the test where root itself lacks a capability, as it does in some virtual
+// machines and containers.
 func NeedCapability(t testing.TB, number int, name string) {
 	t.Helper()
 	if !HasCapability(t, number) {
@@ -80,7 +82,8 @@ func HasCapability(t testing.TB, number int) bool {
 	return data[number/32].Effective&(1<<(number%32)) != 0
 }
 
-// NeedV2 skips the test where the host has no cgroup v2 hierarchy, not even a hybrid host's, and returns its folder.
+// NeedV2 skips the test where the host has no cgroup v2 hierarchy, not even a hybrid host's, and
+// returns its folder.
 func NeedV2(t testing.TB) string {
 	t.Helper()
 	for _, h := range Hierarchies(t) {
@@ -107,7 +110,8 @@ func NeedFilesystem(t testing.TB, name string) {
 	Skip(t, "needs the file system %s", name)
 }
 
-// NeedFile skips the test where a file of /proc or /sys is missing, with what is missing in the reason.
+// NeedFile skips the test where a file of /proc or /sys is missing, with what is missing in the
+// reason.
 func NeedFile(t testing.TB, pattern, what string) string {
 	t.Helper()
 	found, err := filepath.Glob(pattern)

@@ -16,7 +16,8 @@ func reap(pid int) (unix.WaitStatus, error) {
 	}
 	var status unix.WaitStatus
 	for {
-		// Not without waiting: as long as a strace or a criu traces it, it is that one's to wait for (ptrace(2)).
+		// Not without waiting: as long as a strace or a criu traces it, it is that one's to wait
+		// for (ptrace(2)).
 		switch _, err := unix.Wait4(pid, &status, 0, nil); {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
@@ -66,8 +67,9 @@ func (b *Box) WaitGone(pid int) {
 	}
 }
 
-// ReapOrphans waits for each process that this one has become the parent of since the test began, and takes its status, as the
-// init of a host does. It is for the end of a test: where containers share the host's PID namespace, their orphans come here.
+// ReapOrphans waits for each process that this one has become the parent of since the test began,
+// and takes its status, as the init of a host does. It is for the end of a test: where containers
+// share the host's PID namespace, their orphans come here.
 func (b *Box) ReapOrphans() {
 	b.T.Helper()
 	for _, pid := range b.newPIDs() {
@@ -80,8 +82,8 @@ func (b *Box) ReapOrphans() {
 	}
 }
 
-// WaitLeavers waits for the end of each process that was begun for the test, whosever child it is: clients leave some
-// behind that end by themselves, a moment after the client.
+// WaitLeavers waits for the end of each process that was begun for the test, whosever child it is:
+// clients leave some behind that end by themselves, a moment after the client.
 func (b *Box) WaitLeavers() {
 	b.T.Helper()
 	for _, pid := range b.newPIDs() {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Report tells what a test has done, by pairs of a word and a number, for docs/reliability.md: build/scripts/reliability names a file
-// in BERTH_REPORT, and makes the page of its lines. Without it nothing is written.
+// Report tells what a test has done, by pairs of a word and a number, for docs/reliability.md:
+// build/scripts/reliability names a file in BERTH_REPORT, and makes the page of its lines. Without
+// it nothing is written.
 func Report(t testing.TB, pairs ...any) {
 	t.Helper()
 	path := os.Getenv("BERTH_REPORT")

@@ -18,7 +18,8 @@ var applets = sync.OnceValues(func() ([]string, error) {
 	return strings.Fields(string(out)), err
 })
 
-// MakeRootfs fills a folder with busybox, its applets as links, the helper as /inside, and the files that programs expect.
+// MakeRootfs fills a folder with busybox, its applets as links, the helper as /inside, and the
+// files that programs expect.
 func MakeRootfs(t testing.TB, root string) {
 	t.Helper()
 	names, err := applets()
@@ -37,7 +38,8 @@ func MakeRootfs(t testing.TB, root string) {
 	check(os.Mkdir(filepath.Join(root, "tmp"), 0o755))
 	check(os.Chmod(filepath.Join(root, "tmp"), 0o1777))
 	check(os.Chown(filepath.Join(root, "home/user"), 1000, 1000))
-	// Hard links: the programs are only read, and copying two megabytes for each test takes longer than many a test.
+	// Hard links: the programs are only read, and copying two megabytes for each test takes longer
+	// than many a test.
 	check(os.Link(must(t, busybox), filepath.Join(root, "bin/busybox")))
 	check(os.Link(Helper(t), filepath.Join(root, "inside")))
 	for _, name := range names {

@@ -7,8 +7,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// Rootless gives a config what it needs to be run by an ordinary user: a user namespace in which he is root, and
-// nothing that takes other ids.
+// Rootless gives a config what it needs to be run by an ordinary user: a user namespace in which he
+// is root, and nothing that takes other ids.
 func Rootless(s *specs.Spec) {
 	rootless(s, specs.LinuxIDMapping{HostID: uint32(os.Getuid()), Size: 1}, specs.LinuxIDMapping{HostID: uint32(os.Getgid()), Size: 1})
 }

@@ -14,8 +14,8 @@ var skipped struct {
 	tests map[string][]string // by reason
 }
 
-// Skip ends the test as not possible here. The reason is printed once more at the end of the whole run,
-// so that nobody takes a run that skipped half of itself for a full one.
+// Skip ends the test as not possible here. The reason is printed once more at the end of the whole
+// run, so that nobody takes a run that skipped half of itself for a full one.
 func Skip(t testing.TB, format string, args ...any) {
 	t.Helper()
 	reason := fmt.Sprintf(format, args...)

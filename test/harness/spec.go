@@ -10,8 +10,9 @@ var DefaultCaps = []string{
 	"CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT",
 }
 
-// DefaultSpec is a config like the ones that container managers write: all namespaces but user and time, the usual
-// mounts, masked and read-only paths, and the devices closed but for the usual ones.
+// DefaultSpec is a config like the ones that container managers write: all namespaces but user and
+// time, the usual mounts, masked and read-only paths, and the devices closed but for the usual
+// ones.
 func DefaultSpec(cgroupsPath string, args ...string) *specs.Spec {
 	return &specs.Spec{
 		Version: "1.0.2",
@@ -55,7 +56,8 @@ func defaultDeviceRules() []specs.LinuxDeviceCgroup {
 	return append(rules, specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: &major, Access: "rwm"})
 }
 
-// UserNamespace gives the config a user namespace whose ids 0 to 65535 are those from 100000 on outside.
+// UserNamespace gives the config a user namespace whose ids 0 to 65535 are those from 100000 on
+// outside.
 func UserNamespace(s *specs.Spec) {
 	s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
 	ids := []specs.LinuxIDMapping{{ContainerID: 0, HostID: 100000, Size: 65536}}

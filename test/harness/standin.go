@@ -19,8 +19,9 @@ const (
 	systemdInterface = "org.freedesktop.systemd1.Manager"
 )
 
-// StandIn takes the place of systemd for what no guest can do: CRIU needs more of ptrace than User-Mode Linux has, and
-// the machines that CRIU works on need not have systemd. It makes and removes the cgroups of scopes, keeps their properties, and does no more.
+// StandIn takes the place of systemd for what no guest can do: CRIU needs more of ptrace than
+// User-Mode Linux has, and the machines that CRIU works on need not have systemd. It makes and
+// removes the cgroups of scopes, keeps their properties, and does no more.
 type StandIn struct {
 	conn *dbus.Conn
 	home string // the cgroup below which its units are, as those of a systemd in a container
@@ -156,7 +157,8 @@ func (s *StandIn) StopUnit(name, mode string) (dbus.ObjectPath, *dbus.Error) {
 	return s.job(name)
 }
 
-// SetUnitProperties has no effect on the cgroup, as systemd's on version 1 has none that the engine does not repeat.
+// SetUnitProperties has no effect on the cgroup, as systemd's on version 1 has none that the engine
+// does not repeat.
 func (s *StandIn) SetUnitProperties(name string, runtime bool, properties []unitProperty) *dbus.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

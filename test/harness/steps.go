@@ -12,8 +12,8 @@ import (
 // A Stop is a moment in which test/fault, run with -tell, holds a program and what that starts.
 type Stop struct {
 	PID int
-	// Call is what the process is about to call, PROCESS:NAME:N as test/fault names calls; "" where it has just executed a program that is
-	// not the engine's.
+	// Call is what the process is about to call, PROCESS:NAME:N as test/fault names calls; "" where
+	// it has just executed a program that is not the engine's.
 	Call string
 	Name string // of the call
 	Text string // the call's path, where it has one, or the program
@@ -34,7 +34,8 @@ func ListenStops(path string) (*Stops, error) {
 // Close removes the socket.
 func (s *Stops) Close() error { return s.listener.Close() }
 
-// Follow hands over each stop until nobody is held any more. What is held goes on when the function has returned.
+// Follow hands over each stop until nobody is held any more. What is held goes on when the function
+// has returned.
 func (s *Stops) Follow(at func(Stop)) error {
 	if err := s.listener.SetDeadline(time.Now().Add(Deadline)); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Stream is the reading end of what a container or the engine says: a pipe, or the master of a terminal.
+// A Stream is the reading end of what a container or the engine says: a pipe, or the master of a
+// terminal.
 type Stream struct {
 	t    testing.TB
 	file *os.File
@@ -19,7 +20,8 @@ type Stream struct {
 	rest string          // what Line and Until have not given yet
 }
 
-// Pipe makes a pipe: give the writing end to a command and close it (Container.Create and the like don't).
+// Pipe makes a pipe: give the writing end to a command and close it (Container.Create and the like
+// don't).
 func (b *Box) Pipe() (*Stream, *os.File) {
 	b.T.Helper()
 	r, w, err := os.Pipe()

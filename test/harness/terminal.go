@@ -43,7 +43,8 @@ func (b *Box) AdoptTerminal(fd int) *Terminal {
 	return &Terminal{Stream: &Stream{t: b.T, file: file}, box: b}
 }
 
-// Resize changes the size of the terminal, for which the kernel sends SIGWINCH to its foreground processes.
+// Resize changes the size of the terminal, for which the kernel sends SIGWINCH to its foreground
+// processes.
 func (t *Terminal) Resize(rows, cols uint16) {
 	t.box.T.Helper()
 	t.control(func(fd int) error {

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/api.txt anew")
 
-// What strangers may call of the libraries is on a list: whoever adds to it means to, and whoever takes away sees whom
-// it breaks. (go test ./test/house -run TestAPI -update writes it anew.)
+// What strangers may call of the libraries is on a list: whoever adds to it means to, and whoever
+// takes away sees whom it breaks. (go test ./test/house -run TestAPI -update writes it anew.)
 func TestAPI(t *testing.T) {
 	var got []string
 	for _, library := range []string{"cgroup", "seccomp"} {
@@ -66,7 +66,8 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// exported lists what a package exports: functions, types with their methods and fields, constants and variables.
+// exported lists what a package exports: functions, types with their methods and fields, constants
+// and variables.
 func exported(dir string) (names []string, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

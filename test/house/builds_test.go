@@ -18,7 +18,8 @@ func berthBy(t *testing.T, env, flags []string) string {
 	return path
 }
 
-// behaves has a program tell its version, and run a command long enough that the rest of the program is confined meanwhile.
+// behaves has a program tell its version, and run a command long enough that the rest of the
+// program is confined meanwhile.
 func behaves(t *testing.T, berth string) {
 	t.Helper()
 	out, err := exec.Command(berth, "--version").CombinedOutput()
@@ -59,8 +60,8 @@ func TestOtherBuildsBehave(t *testing.T) {
 	}
 }
 
-// Where a C compiler is installed CGO_ENABLED is 1, and go build links the C library as soon as a package asks for it: which costs berth and
-// the shim their confinement, and a millisecond a run.
+// Where a C compiler is installed CGO_ENABLED is 1, and go build links the C library as soon as a
+// package asks for it: which costs berth and the shim their confinement, and a millisecond a run.
 func TestPlainBuildIsStatic(t *testing.T) {
 	dir := t.TempDir()
 	mustGo(t, top(t), []string{"CGO_ENABLED=1"}, "build", "-trimpath", "-o", dir+"/", "./cmd/berth", "./cmd/containerd-shim-berth-v2")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// On a machine that nobody wrote an interpreter for, berth builds and says that it can make no container: berth version,
-// doctor, and what is asked to make one.
+// On a machine that nobody wrote an interpreter for, berth builds and says that it can make no
+// container: berth version, doctor, and what is asked to make one.
 func TestMachineWithoutInit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("building for another machine is not short")

@@ -117,8 +117,8 @@ func TestLibrariesBringTwoRequirements(t *testing.T) {
 // ofNode says that a module is there for berth-node's configuration.
 func ofNode(path string) bool { return path == "go.yaml.in/yaml/v3" }
 
-// The programs ship what go.mod names, which is no more than docs/dependencies.md has a line for; and
-// the bills of materials and the packages name the licence of each.
+// The programs ship what go.mod names, which is no more than docs/dependencies.md has a line for;
+// and the bills of materials and the packages name the licence of each.
 func TestRequirementsAreExplained(t *testing.T) {
 	for file, line := range map[string]string{
 		"docs/dependencies.md":      "| `%s` |",
@@ -137,7 +137,8 @@ func TestRequirementsAreExplained(t *testing.T) {
 	}
 }
 
-// Everything builds with the oldest Go that go.mod allows: what the libraries need, and the programs.
+// Everything builds with the oldest Go that go.mod allows: what the libraries need, and the
+// programs.
 func TestOldestGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("building everything with another toolchain is not short")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Each thing that we read or write by ourselves has its row in docs/dependencies.md: where it is, what a library would
-// cost, and tests of that name that hold it.
+// Each thing that we read or write by ourselves has its row in docs/dependencies.md: where it is,
+// what a library would cost, and tests of that name that hold it.
 func TestWhatIsOursIsHeld(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dependencies.md")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What docs/decisions/pie.md says of the two kinds of program that Go's own linker writes. If this fails with a newer
-// Go, the reason for which ours are not position-independent may be gone.
+// What docs/decisions/pie.md says of the two kinds of program that Go's own linker writes. If this
+// fails with a newer Go, the reason for which ours are not position-independent may be gone.
 func TestPieNeedsAnInterpreter(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module example.invalid/empty\n\ngo 1.24\n", "main.go": "package main\n\nfunc main() {}\n"} {

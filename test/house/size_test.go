@@ -8,11 +8,20 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // mostLines is how long a file may be: what is longer has more than one subject, or can
 // have a part of it told by a name of its own.
 const mostLines = 400
+
+// widest is how many columns a comment has, with four for a tab, so that two files stand side by
+// side on a screen.
+const widest = 100
+
+// prose is a line of a comment that could be broken: not one word, not laid out (tables, expected
+// output, commands), not a directive of a tool.
+var prose = regexp.MustCompile(`^\t*// (  - |    )?[^\s/][^ ]*( [^ ]+)+$`)
 
 // generated is the line that go generate asks for.
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
@@ -33,6 +42,9 @@ func TestFilesAreShort(t *testing.T) {
 			return err
 		}
 		files++
+		if !generated.Match(text) {
+			checkComments(t, path, text)
+		}
 		if lines := bytes.Count(text, []byte("\n")); lines > mostLines && !generated.Match(text) {
 			t.Errorf("%s has %d lines, more than %d: split it by subject", path, lines, mostLines)
 		}
@@ -40,5 +52,22 @@ func TestFilesAreShort(t *testing.T) {
 	})
 	if err != nil || files < 500 {
 		t.Errorf("%d files were looked at, %v", files, err)
+	}
+}
+
+func checkComments(t *testing.T, path string, text []byte) {
+	output := false // what an example prints is as wide as it is
+	for i, line := range strings.Split(string(text), "\n") {
+		comment := strings.TrimLeft(line, "\t")
+		switch {
+		case !strings.HasPrefix(comment, "//"):
+			output = false
+		case comment == "// Output:":
+			output = true
+		}
+		columns := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+		if !output && columns > widest && prose.MatchString(line) {
+			t.Errorf("%s:%d is a comment of %d columns, more than %d", path, i+1, columns, widest)
+		}
 	}
 }

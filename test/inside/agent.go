@@ -10,8 +10,9 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// agent does what it is told, by the lines of its standard input, and answers each with a line: the words of "inside try", one at a
-// time. So a test's attacker acts when the test wants it to, with the rights of whatever process it got into. It ends with its input.
+// agent does what it is told, by the lines of its standard input, and answers each with a line: the
+// words of "inside try", one at a time. So a test's attacker acts when the test wants it to, with
+// the rights of whatever process it got into. It ends with its input.
 func agent() {
 	ended := make(chan struct{})
 	go func() { // not on the main thread, which may be told to leave the others alone

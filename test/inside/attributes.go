@@ -10,7 +10,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// limitNames are the resources of getrlimit(2) by their numbers, which are the same on amd64, arm64 and most others.
+// limitNames are the resources of getrlimit(2) by their numbers, which are the same on amd64, arm64
+// and most others.
 var limitNames = [...]string{
 	"RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_DATA", "RLIMIT_STACK", "RLIMIT_CORE", "RLIMIT_RSS", "RLIMIT_NPROC", "RLIMIT_NOFILE",
 	"RLIMIT_MEMLOCK", "RLIMIT_AS", "RLIMIT_LOCKS", "RLIMIT_SIGPENDING", "RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_RTPRIO", "RLIMIT_RTTIME",
@@ -50,8 +51,9 @@ func ioPriority() view.IOPrio {
 	return view.IOPrio{Class: int(value >> 13), Level: int(value & 0x1fff)}
 }
 
-// memoryPolicy is the policy of the first mapping, as /proc/self/numa_maps prints it: "default", "bind:0", "interleave=static:0-1".
-// A mapping without a policy of its own shows that of the process. It is empty on a kernel without NUMA.
+// memoryPolicy is the policy of the first mapping, as /proc/self/numa_maps prints it: "default",
+// "bind:0", "interleave=static:0-1". A mapping without a policy of its own shows that of the
+// process. It is empty on a kernel without NUMA.
 func memoryPolicy() string {
 	words := strings.Fields(read("/proc/self/numa_maps"))
 	if len(words) < 2 {

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// without runs a program on what looks like an older kernel: of the calls that the first word names, each answers
-// as one that is not there. It stands before the engine, not inside a container.
+// without runs a program on what looks like an older kernel: of the calls that the first word
+// names, each answers as one that is not there. It stands before the engine, not inside a
+// container.
 //
 //	inside without mount_setattr,close_range_cloexec PROGRAM ARGUMENT…
 func without(words []string) {
@@ -86,7 +87,8 @@ func as(words []string) {
 	become(words[1:])
 }
 
-// nested runs a program as root of a user namespace of its own, in which the ids up to a size are what they are outside.
+// nested runs a program as root of a user namespace of its own, in which the ids up to a size are
+// what they are outside.
 //
 //	inside nested SIZE PROGRAM ARGUMENT…
 func nested(words []string) {
@@ -110,7 +112,8 @@ func become(words []string) {
 	fail(words[0] + ": " + unix.Exec(words[0], words, os.Environ()).Error())
 }
 
-// covered runs a program in a mount namespace of its own, in which files of the host are covered by others.
+// covered runs a program in a mount namespace of its own, in which files of the host are covered by
+// others.
 //
 //	inside covered FILE=BY,FILE=BY PROGRAM ARGUMENT…
 func covered(words []string) {

@@ -14,7 +14,8 @@ func init() {
 	}
 }
 
-// headless lets the main thread end while another one lives on: for /proc the process is a zombie then.
+// headless lets the main thread end while another one lives on: for /proc the process is a zombie
+// then.
 func headless() {
 	ready := make(chan struct{})
 	go func() {

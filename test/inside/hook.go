@@ -9,8 +9,9 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// hook NAME FILE [EXIT [MESSAGE]]: appends what the hook saw, as one line, to the file, and exits with the given status.
-// The write is one call with O_APPEND, so that lines of several hooks keep whole and in order.
+// hook NAME FILE [EXIT [MESSAGE]]: appends what the hook saw, as one line, to the file, and exits
+// with the given status. The write is one call with O_APPEND, so that lines of several hooks keep
+// whole and in order.
 func hook(fds map[int]string, words []string) {
 	state, err := io.ReadAll(os.Stdin)
 	if err != nil {

@@ -93,7 +93,8 @@ func openFDs() map[int]string {
 			if err != nil || fd == dir {
 				continue
 			}
-			// What outlived an exec isn't close-on-exec: the Go runtime's own files, which it opens before main, are.
+			// What outlived an exec isn't close-on-exec: the Go runtime's own files, which it opens
+			// before main, are.
 			if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC != 0 {
 				continue
 			}

@@ -16,7 +16,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// What a hostile neighbour does to files. A name that is replaced is kept under name.kept, for "restore".
+// What a hostile neighbour does to files. A name that is replaced is kept under name.kept, for
+// "restore".
 func init() {
 	attempts["exchange"] = func(a []string) (string, error) {
 		return "", unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE)
@@ -67,7 +68,8 @@ func replacing(make func(name string, a []string) error) func([]string) (string,
 
 var leased *os.File
 
-// lease holds up whoever opens a file until it is given up, which it is when the next one is taken or by the kernel after its time.
+// lease holds up whoever opens a file until it is given up, which it is when the next one is taken
+// or by the kernel after its time.
 func lease(a []string) (string, error) {
 	if leased != nil {
 		leased.Close()
@@ -168,7 +170,8 @@ func nest(a []string) (string, error) {
 	return "", nil
 }
 
-// reborn executes this program anew in namespaces of its own: by a program of one thread, which alone may leave its user namespace.
+// reborn executes this program anew in namespaces of its own: by a program of one thread, which
+// alone may leave its user namespace.
 func reborn(a []string) (string, error) {
 	words := append(append([]string{"/bin/busybox", "unshare"}, a...), "/inside", "agent")
 	return "", syscall.Exec(words[0], words, os.Environ())
@@ -193,8 +196,8 @@ func visible() (pids []int) {
 	return pids
 }
 
-// reachable tells of the processes that this one could trace: the kernel asks the same before it lets their memory be opened. What is
-// theirs is handed to use, descriptor by descriptor.
+// reachable tells of the processes that this one could trace: the kernel asks the same before it
+// lets their memory be opened. What is theirs is handed to use, descriptor by descriptor.
 func reachable(use func(fd int)) (string, error) {
 	found := []view.Reached{}
 	for _, pid := range visible() {
@@ -249,7 +252,8 @@ func reached(pid int) view.Reached {
 	return r
 }
 
-// forge writes a message to each socket of each process that it reaches: an Ask of a kind and with a value, or bytes of any number.
+// forge writes a message to each socket of each process that it reaches: an Ask of a kind and with
+// a value, or bytes of any number.
 func forge(a []string) (string, error) {
 	if len(a) < 2 {
 		return "", errors.New("a kind and a value are needed")

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notify tells who is listening at NOTIFY_SOCKET each of the words, as messages of their own, and waits to be told to end.
+// notify tells who is listening at NOTIFY_SOCKET each of the words, as messages of their own, and
+// waits to be told to end.
 func notify(words []string) error {
 	conn, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
 	if err != nil {

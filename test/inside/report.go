@@ -17,8 +17,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// report prints all that can be seen and tried from here without changing anything for good, for a comparison of engines.
-// With "wait" it then stays until its input ends, and exits with 7.
+// report prints all that can be seen and tried from here without changing anything for good, for a
+// comparison of engines. With "wait" it then stays until its input ends, and exits with 7.
 func report(fds map[int]string, words []string) {
 	r := view.Report{View: look(fds), Tree: tree("/", "/sys/fs/cgroup"), Controls: controls(), Values: map[string]string{}, Sockets: lines("/proc/net/unix")}
 	for _, name := range []string{"attr/current", "loginuid", "coredump_filter", "timerslack_ns", "oom_score_adj"} {
@@ -153,7 +153,8 @@ func controls() map[string]int {
 	return out
 }
 
-// tree describes the files of some file systems, some hundred at most: not those of the kernel's own, which tell of the host.
+// tree describes the files of some file systems, some hundred at most: not those of the kernel's
+// own, which tell of the host.
 func tree(roots ...string) []view.File {
 	const most = 300
 	var out []view.File

@@ -13,9 +13,10 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// seize FILE [forge|hold]: takes over each process that appears in the pid namespace, as early as the kernel lets it (ptrace(2)), and
-// writes down what that process has at this moment, a line for each. With forge it says things to the runtime by that process's
-// socket, with hold it never lets go. It ends when there is a file FILE.stop.
+// seize FILE [forge|hold]: takes over each process that appears in the pid namespace, as early as
+// the kernel lets it (ptrace(2)), and writes down what that process has at this moment, a line for
+// each. With forge it says things to the runtime by that process's socket, with hold it never lets
+// go. It ends when there is a file FILE.stop.
 func seize(words []string) {
 	out, err := os.OpenFile(words[0], os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
 	if err != nil {
@@ -63,7 +64,8 @@ func seize(words []string) {
 	}
 }
 
-// lastPID is the pid that was given last in our pid namespace (proc_sys_kernel(5)); 0 where the kernel does not tell.
+// lastPID is the pid that was given last in our pid namespace (proc_sys_kernel(5)); 0 where the
+// kernel does not tell.
 func lastPID() int {
 	text, _ := os.ReadFile("/proc/sys/kernel/ns_last_pid")
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))

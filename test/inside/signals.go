@@ -9,9 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals says "ready", then the name of each signal that comes, a line each, until SIGTERM or the end of its input.
+// signals says "ready", then the name of each signal that comes, a line each, until SIGTERM or the
+// end of its input.
 func signals() {
-	// Not SIGURG, which is Go's own, for its scheduler, nor 32 to 34, which Go leaves to C libraries.
+	// Not SIGURG, which is Go's own, for its scheduler, nor 32 to 34, which Go leaves to C
+	// libraries.
 	c := make(chan os.Signal, 64)
 	signal.Notify(c, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTERM, unix.SIGCONT,
 		unix.SIGALRM, unix.SIGWINCH, unix.SIGIO, unix.Signal(40))

@@ -14,7 +14,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// attempts are the things that "inside try VERB=ARGUMENT…" can try; arguments of one verb are parted by commas.
+// attempts are the things that "inside try VERB=ARGUMENT…" can try; arguments of one verb are
+// parted by commas.
 var attempts = map[string]func(args []string) (string, error){
 	"read": func(a []string) (string, error) {
 		f, err := os.Open(a[0])
@@ -25,7 +26,8 @@ var attempts = map[string]func(args []string) (string, error){
 		data, err := io.ReadAll(io.LimitReader(f, 4096))
 		return string(data), err
 	},
-	// write opens an existing file and writes the second argument, or nothing: opening is often the test.
+	// write opens an existing file and writes the second argument, or nothing: opening is often the
+	// test.
 	"write": func(a []string) (string, error) {
 		f, err := os.OpenFile(a[0], os.O_WRONLY, 0)
 		if err != nil {
@@ -171,7 +173,8 @@ func try(words []string) []view.Attempt {
 	return out
 }
 
-// errnoName is the name of the errno behind err, "" for nil, and the error's own words where there is no errno.
+// errnoName is the name of the errno behind err, "" for nil, and the error's own words where there
+// is no errno.
 func errnoName(err error) string {
 	if err == nil {
 		return ""

@@ -58,7 +58,8 @@ func TestNiceOfARealTimePolicy(t *testing.T) {
 func TestDeviceAccessWithOtherLetters(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()
-	// A number that few machines have a device for: what the cgroup lets through is told ENXIO then.
+	// A number that few machines have a device for: what the cgroup lets through is told ENXIO
+	// then.
 	major, minor := int64(261), int64(7)
 	c.Spec.Linux.Devices = []specs.LinuxDevice{{Path: "/dev/nothing", Type: "c", Major: major, Minor: minor}}
 	harness.Refused(t, c.Try("open-device=/dev/nothing"), "open-device=/dev/nothing", "EPERM")

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// refused runs the bundle by both commands that take one: each has to fail with one line that has the words.
-// That nothing is left behind is the Box's to see.
+// refused runs the bundle by both commands that take one: each has to fail with one line that has
+// the words. That nothing is left behind is the Box's to see.
 func refused(t *testing.T, c *harness.Container, words ...string) {
 	t.Helper()
 	c.TryCreate().Fails(t, words...)

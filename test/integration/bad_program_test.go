@@ -12,7 +12,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// What a look at the file tells is told by create. From some of these words Docker and Podman make exit codes 126 and 127.
+// What a look at the file tells is told by create. From some of these words Docker and Podman make
+// exit codes 126 and 127.
 func TestProgramThatIsNotThere(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(c *harness.Container)
@@ -39,8 +40,8 @@ func TestProgramThatIsNotThere(t *testing.T) {
 	}
 }
 
-// What only execve tells must be told as well, by create or by start, and with more than its errno: of a missing interpreter it says
-// ENOENT, as if the program weren't there.
+// What only execve tells must be told as well, by create or by start, and with more than its errno:
+// of a missing interpreter it says ENOENT, as if the program weren't there.
 func TestProgramThatCannotBeExecuted(t *testing.T) {
 	for name, test := range map[string]struct {
 		content string

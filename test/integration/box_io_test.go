@@ -20,7 +20,8 @@ func TestBoxLimitsIO(t *testing.T) {
 		harness.Skip(t, "needs the cgroup controller blkio or io")
 	}
 	b := harness.New(t)
-	// The kernel throttles what a cgroup reads directly; on version 1 what is written later is nobody's.
+	// The kernel throttles what a cgroup reads directly; on version 1 what is written later is
+	// nobody's.
 	const size, rate = 4 << 20, 8 << 20
 	b.WriteFile("data", strings.Repeat("x", size), 0o644)
 	var st unix.Stat_t

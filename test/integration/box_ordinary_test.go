@@ -10,8 +10,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// What a box is for an ordinary user, with subordinate ids and without: what he runs is himself there, what it writes is lost, and it
-// leaves no process and no file (the harness looks).
+// What a box is for an ordinary user, with subordinate ids and without: what he runs is himself
+// there, what it writes is lost, and it leaves no process and no file (the harness looks).
 func TestBoxOfOrdinaryUser(t *testing.T) {
 	for _, subordinate := range []int{0, 65536} {
 		t.Run(fmt.Sprintf("%d subordinate ids", subordinate), func(t *testing.T) {
@@ -38,7 +38,8 @@ func TestBoxOfOrdinaryUser(t *testing.T) {
 	}
 }
 
-// wayToLimits is of the sentence by which a box without a cgroup refuses limits: only version 2 can be delegated.
+// wayToLimits is of the sentence by which a box without a cgroup refuses limits: only version 2 can
+// be delegated.
 func wayToLimits(t *testing.T) string {
 	t.Helper()
 	if onV2(t) {

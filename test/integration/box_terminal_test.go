@@ -7,8 +7,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// boxAtTerminal runs a box as from a shell in a terminal. What is typed comes back as an echo, so the words that a test waits for are
-// never typed in one piece.
+// boxAtTerminal runs a box as from a shell in a terminal. What is typed comes back as an echo, so
+// the words that a test waits for are never typed in one piece.
 func boxAtTerminal(b *harness.Box, args ...string) (*harness.Terminal, *harness.Running) {
 	b.T.Helper()
 	term := b.Terminal()
@@ -24,13 +24,14 @@ func TestBoxJobControl(t *testing.T) {
 	b := harness.NewForAnyone(t)
 	term, run := boxAtTerminal(b, "--", "bash", "--norc", "--noprofile", "-i")
 	term.Until("# ")
-	// Not a job that forks now: between a vfork and its execve ^Z stops the child alone, and its parent in the kernel's hands.
+	// Not a job that forks now: between a vfork and its execve ^Z stops the child alone, and its
+	// parent in the kernel's hands.
 	term.Write("sh -c 'echo star\"\"ted; read x'\r")
 	term.Until("started\r\n")
 	term.Write("\x1a")
 	term.Until("Stopped")
-	// Without an argument wait passes over a job that is stopped, as this one is for as long as the shell has not heard of its end; and
-	// while there is one, the first exit is refused.
+	// Without an argument wait passes over a job that is stopped, as this one is for as long as the
+	// shell has not heard of its end; and while there is one, the first exit is refused.
 	term.Write("kill -KILL %1; while jobs %1 > /dev/null 2>&1; do :; done; echo aga\"\"in\r")
 	term.Until("again\r\n")
 	term.Write("exit 5\r")

@@ -240,7 +240,8 @@ func TestBoxLimitsMemory(t *testing.T) {
 	if r.Memory.OOMKills == 0 || !strings.HasPrefix(r.Memory.OOMBy, "--memory") || r.Memory.Limit != 20<<20 || r.Memory.Peak == 0 || r.Memory.Peak > 20<<20 || r.Signal != "SIGKILL" {
 		t.Errorf("%+v", r)
 	}
-	// What is written to the root is the box's memory as well. Who asks for no report is told why it ended.
+	// What is written to the root is the box's memory as well. Who asks for no report is told why
+	// it ended.
 	full := box(b, "--memory", "20M", "--", "/bin/sh", "-c", "head -c 40000000 /dev/zero > /usr/big").Run().Exits(t, 137)
 	if !strings.HasSuffix(full.Stderr, "OOM-killed, by --memory 20.0M\n") {
 		t.Errorf("%q", full.Stderr)

@@ -15,7 +15,8 @@ func tool(b *harness.Box, args ...string) harness.Result {
 	return b.Berth(append([]string{"cgroup"}, args...)...)
 }
 
-// demo makes a cgroup in all hierarchies. At the end of the test it is removed, and what runs in it killed.
+// demo makes a cgroup in all hierarchies. At the end of the test it is removed, and what runs in it
+// killed.
 func demo(b *harness.Box) string {
 	b.T.Helper()
 	needCgroupTools(b)

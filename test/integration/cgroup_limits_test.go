@@ -12,16 +12,17 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Limits that are set by their OCI names bite, whatever version the host has the controller on. (The tests
-// of package cgroup have them one by one; here the command line is what is tested.)
+// Limits that are set by their OCI names bite, whatever version the host has the controller on.
+// (The tests of package cgroup have them one by one; here the command line is what is tested.)
 
 func TestCgroupMemoryLimitKills(t *testing.T) {
 	b := harness.New(t)
 	harness.Controller(t, "memory")
 	path := demo(b)
 	tool(b, "set", "memory.limit=32M", path).OK(t)
-	// tail keeps what it is asked for, before it prints it. What it gets comes from outside: a program beside it under the same limit may
-	// be the one that comes to harm, and tail's input to an early end.
+	// tail keeps what it is asked for, before it prints it. What it gets comes from outside: a
+	// program beside it under the same limit may be the one that comes to harm, and tail's input to
+	// an early end.
 	keep := func(bytes int) harness.Result {
 		in, w, err := os.Pipe()
 		must(t, err)
@@ -39,7 +40,8 @@ func TestCgroupMemoryLimitKills(t *testing.T) {
 		return r
 	}
 	keep(1_000_000).OK(t)
-	// Where there is swap it may go there instead: the sum is limited too, where the kernel counts it.
+	// Where there is swap it may go there instead: the sum is limited too, where the kernel counts
+	// it.
 	if r := tool(b, "set", "memory.limit=32M", "memory.swap=32M", path); r.Code != 0 {
 		harness.Skip(t, "needs a kernel that counts swap: %s", r.Stderr)
 	}

@@ -34,7 +34,8 @@ func cgroupOwners(t *testing.T, b *harness.Box, change func(*harness.Container))
 
 const nobody = 65534 // whom files of users outside of the mapping seem to belong to
 
-// On version 1 nothing is given to the container: there a cgroup that belongs to a user harms the host.
+// On version 1 nothing is given to the container: there a cgroup that belongs to a user harms the
+// host.
 func TestCgroupOwnershipOnVersion1(t *testing.T) {
 	hierarchies := harness.Hierarchies(t)
 	if !slices.ContainsFunc(hierarchies, func(h harness.Hierarchy) bool { return !h.Unified }) {
@@ -59,7 +60,8 @@ func TestCgroupOwnershipOnVersion1(t *testing.T) {
 	}
 }
 
-// On version 2 the folder and the files that the kernel names are the container's, under the conditions of the specification; no other file is.
+// On version 2 the folder and the files that the kernel names are the container's, under the
+// conditions of the specification; no other file is.
 func TestCgroupOwnershipOnVersion2(t *testing.T) {
 	hierarchies := harness.Hierarchies(t)
 	if len(hierarchies) != 1 || !hierarchies[0].Unified {

@@ -9,7 +9,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// The command is under its limits from its first instruction on, with all that it starts; nothing is left of it.
+// The command is under its limits from its first instruction on, with all that it starts; nothing
+// is left of it.
 func TestCgroupRun(t *testing.T) {
 	b := harness.New(t)
 	path := demo(b) + "/limited"

@@ -123,7 +123,8 @@ func TestCgroupClassifyAndDelete(t *testing.T) {
 	tool(b, "classify", path, "none").Fails(t, "none")
 }
 
-// A process comes into all of the cgroups that are named, or stays where it is; others that are named beside it come in.
+// A process comes into all of the cgroups that are named, or stays where it is; others that are
+// named beside it come in.
 func TestCgroupClassifyIntoSeveral(t *testing.T) {
 	b := harness.New(t)
 	path := demo(b)
@@ -142,7 +143,8 @@ func TestCgroupClassifyIntoSeveral(t *testing.T) {
 	}
 	memberships := func(pid string) string { return readFile(t, "/proc/"+pid+"/cgroup") }
 	before := memberships(pids[0])
-	// Nobody may enter a cpuset of version 1 that is empty, nor a cgroup of version 2 that gives its children a controller that knows no threads.
+	// Nobody may enter a cpuset of version 1 that is empty, nor a cgroup of version 2 that gives
+	// its children a controller that knows no threads.
 	file, value := "cpuset.cpus", "\n"
 	if harness.Controller(t, "cpuset").Unified {
 		file, value = "cgroup.subtree_control", "+memory"

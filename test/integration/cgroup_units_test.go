@@ -33,8 +33,8 @@ func TestCgroupAdminIsNotForTasks(t *testing.T) {
 	}
 }
 
-// A process that is classified without -g stays where systemd knows it: in its unit's cgroup of the hierarchy
-// without controllers.
+// A process that is classified without -g stays where systemd knows it: in its unit's cgroup of the
+// hierarchy without controllers.
 func TestCgroupClassifyStaysInUnit(t *testing.T) {
 	b := harness.New(t)
 	needCgroupTools(b)

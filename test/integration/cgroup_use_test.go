@@ -21,7 +21,8 @@ func TestCgroupInUse(t *testing.T) {
 	first.Delete("--force")
 }
 
-// A parent that was made for the first container of a pod goes with the last one, whichever that is, and one that was there stays.
+// A parent that was made for the first container of a pod goes with the last one, whichever that
+// is, and one that was there stays.
 func TestCgroupParentOfSeveral(t *testing.T) {
 	b := harness.New(t)
 	var dirs []string

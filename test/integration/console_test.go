@@ -58,8 +58,8 @@ func TestConsoleSocketMessage(t *testing.T) {
 	}
 }
 
-// A terminal that is handed over has the settings of any new one: clients copy its output to terminals in raw mode, which show a
-// staircase without carriage returns.
+// A terminal that is handed over has the settings of any new one: clients copy its output to
+// terminals in raw mode, which show a staircase without carriage returns.
 func TestConsoleIsAsNew(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "echo one; echo two")
@@ -72,7 +72,8 @@ func TestConsoleIsAsNew(t *testing.T) {
 	c.WaitExit()
 }
 
-// The terminal of a command in the foreground adds carriage returns itself; its output in a file has none.
+// The terminal of a command in the foreground adds carriage returns itself; its output in a file
+// has none.
 func TestForegroundTerminalDoesNotTranslate(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "echo one; echo two")
@@ -83,8 +84,8 @@ func TestForegroundTerminalDoesNotTranslate(t *testing.T) {
 	}
 }
 
-// The terminal is the controlling one of the container's process, owned by its user, of the size that the config says,
-// and the container's own: from its devpts, which is not the host's.
+// The terminal is the controlling one of the container's process, owned by its user, of the size
+// that the config says, and the container's own: from its devpts, which is not the host's.
 func TestTerminalFromInside(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "exec /inside look /dev/console > /out")

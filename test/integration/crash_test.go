@@ -10,8 +10,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Killed at any instant, create leaves something that delete --force removes without a trace. strace finds the instants: it kills
-// whoever of the engine's processes and threads first comes to its Nth system call, for growing N, until none comes so far.
+// Killed at any instant, create leaves something that delete --force removes without a trace.
+// strace finds the instants: it kills whoever of the engine's processes and threads first comes to
+// its Nth system call, for growing N, until none comes so far.
 func TestDeleteForceAfterKilledCreate(t *testing.T) {
 	harness.NeedContainers(t)
 	strace := harness.NeedTool(t, "strace", "strace")
@@ -22,7 +23,8 @@ func TestDeleteForceAfterKilledCreate(t *testing.T) {
 			c := b.Container("/bin/true")
 			trace := b.Path("trace")
 			cmd := c.Command("create", []string{"--pid-file", b.Path("pid")})
-			// With -D the engine is this process's child, and strace a process beside it, which ends with the last that it traces.
+			// With -D the engine is this process's child, and strace a process beside it, which
+			// ends with the last that it traces.
 			cmd.Wrap = []string{strace, "-D", "-f", "-qq", "-o", trace, "-e", fmt.Sprintf("inject=all:signal=KILL:when=%d", n)}
 			r := cmd.Run()
 			c.Command("delete", []string{"--force"}).Run().OK(t)

@@ -35,7 +35,8 @@ func TestCreateThenStart(t *testing.T) {
 	c.Delete()
 }
 
-// Clients wait for the container's first process: create must leave it as a child of the caller's subreaper.
+// Clients wait for the container's first process: create must leave it as a child of the caller's
+// subreaper.
 func TestCreatedProcessIsTheCallersChild(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/true").Create()

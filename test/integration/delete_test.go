@@ -46,7 +46,8 @@ func TestDeleteCreated(t *testing.T) {
 	}
 }
 
-// The first process is gone, but in a shared PID namespace others aren't: nothing of the container may outlive delete --force.
+// The first process is gone, but in a shared PID namespace others aren't: nothing of the container
+// may outlive delete --force.
 func TestDeleteForceEndsEveryProcess(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "sleep 100000 & sleep 100000 & echo ready; exec 1>&-; wait")

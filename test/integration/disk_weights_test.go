@@ -69,7 +69,8 @@ func (d *weighedDisk) weight(n uint16) *specs.LinuxResources {
 	}}}}
 }
 
-// A disk is divided by BFQ, by iocost, or not at all; its weight goes to whichever it has, and both are never needed.
+// A disk is divided by BFQ, by iocost, or not at all; its weight goes to whichever it has, and both
+// are never needed.
 func TestCgroupWeightOfDisk(t *testing.T) {
 	b := harness.New(t)
 	d := needWeighedDisk(t)

@@ -58,7 +58,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// An ordinary user to whom all has been given is told so, and told what is missing as soon as something is.
+// An ordinary user to whom all has been given is told so, and told what is missing as soon as
+// something is.
 func TestDoctorOfUser(t *testing.T) {
 	if os.Geteuid() == 0 {
 		harness.Skip(t, "needs to be run by an ordinary user")

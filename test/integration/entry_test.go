@@ -14,8 +14,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// What the engine arranges for itself before Go's runtime begins (internal/start/entry) reaches nobody else: each process
-// that it starts has the timer slack of the engine's caller, and no GOMAXPROCS.
+// What the engine arranges for itself before Go's runtime begins (internal/start/entry) reaches
+// nobody else: each process that it starts has the timer slack of the engine's caller, and no
+// GOMAXPROCS.
 func TestNothingOfTheEntryIsPassedOn(t *testing.T) {
 	const callers = "70000"
 	runtime.LockOSThread() // never unlocked: the thread ends with the test

@@ -168,7 +168,8 @@ func TestExecDetached(t *testing.T) {
 	if got := processNamespaces(t, pid)["pid"]; got != processNamespaces(t, c.PID)["pid"] {
 		t.Errorf("process %d is in %s", pid, got)
 	}
-	// The first process of a pid namespace is not gone before all others of it have been waited for.
+	// The first process of a pid namespace is not gone before all others of it have been waited
+	// for.
 	c.Kill("KILL")
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(pid, &status, 0, nil); err != nil || status.Signal() != unix.SIGKILL {
@@ -225,8 +226,9 @@ func TestExecCgroup(t *testing.T) {
 	c.Exec([]string{"--cgroup", "nothing:sub"}, "/bin/true").FailsWith(t, 255, "--cgroup", "nothing")
 }
 
-// Once something in the container gives controllers to cgroups below its own, as systemd does, that one holds no processes any more: what is
-// added begins beside the first process. So in a container that may write to its cgroup, which enters by its own hand.
+// Once something in the container gives controllers to cgroups below its own, as systemd does, that
+// one holds no processes any more: what is added begins beside the first process. So in a container
+// that may write to its cgroup, which enters by its own hand.
 func TestExecBesideFirstProcess(t *testing.T) {
 	for _, name := range []string{"read-only", "writable"} {
 		t.Run(name, func(t *testing.T) {
@@ -281,7 +283,8 @@ func TestPauseCreated(t *testing.T) {
 	c.Command("start", nil).Run().OK(t)
 }
 
-// A paused container takes nobody in, unless it is asked to; that one stands still too, until the container goes on.
+// A paused container takes nobody in, unless it is asked to; that one stands still too, until the
+// container goes on.
 func TestExecInPaused(t *testing.T) {
 	b := harness.New(t)
 	c := hanging(b)

@@ -11,7 +11,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// explain needs no root and touches nothing: whoever has a bundle can see what would be done with it.
+// explain needs no root and touches nothing: whoever has a bundle can see what would be done with
+// it.
 func TestExplain(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/true")

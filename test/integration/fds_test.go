@@ -76,14 +76,16 @@ func TestPreserveFDsThatAreNotThere(t *testing.T) {
 	c.Run("--preserve-fds", "-1").Fails(t)
 }
 
-// Socket activation: the descriptors come as 3 and on, and the process is told that they are meant for it, PID 1.
+// Socket activation: the descriptors come as 3 and on, and the process is told that they are meant
+// for it, PID 1.
 func TestListenFDs(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "echo pid=$LISTEN_PID fds=$LISTEN_FDS names=$LISTEN_FDNAMES; cat <&3; cat <&4; cat <&5")
 	c.Extra = extraFiles(b, "three ", "four ", "five")
 	c.Env = []string{"LISTEN_FDS=2", "LISTEN_FDNAMES=x:y"}
 	cmd := c.Command("run", []string{"--preserve-fds", "1"})
-	// They are for whoever has this pid, which only the process itself knows before it becomes the engine.
+	// They are for whoever has this pid, which only the process itself knows before it becomes the
+	// engine.
 	cmd.Wrap = []string{"/bin/sh", "-c", `export LISTEN_PID=$$; exec "$0" "$@"`}
 	r := cmd.Run().OK(t)
 	lines := r.Lines()
@@ -93,7 +95,8 @@ func TestListenFDs(t *testing.T) {
 	if lines[1] != "three four five" {
 		t.Errorf("the descriptors gave %q", lines[1])
 	}
-	// Those of another process, as an ancestor's variables tell of, are not there, and none that has such a number is the container's.
+	// Those of another process, as an ancestor's variables tell of, are not there, and none that
+	// has such a number is the container's.
 	c.Spec.Process.Args[2] = "echo fds=$LISTEN_FDS $(cat <&3); ls /proc/self/fd"
 	c.Env, c.Extra = []string{"LISTEN_FDS=2", "LISTEN_PID=1"}, extraFiles(b, "three", "four", "five")
 	// ls has one open itself.
@@ -138,7 +141,8 @@ func TestPIDFDSocket(t *testing.T) {
 	}
 }
 
-// A program that is not root's opens /dev/stdout again, as many log there. What is only read is not given away.
+// A program that is not root's opens /dev/stdout again, as many log there. What is only read is not
+// given away.
 func TestStandardOutputBelongsToTheUser(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "read word; echo $word > /dev/stdout")

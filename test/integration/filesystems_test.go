@@ -186,7 +186,8 @@ func TestReadonlyPaths(t *testing.T) {
 	harness.Allowed(t, got, "read=/fixed/file", "create=/free")
 }
 
-// A read-only path keeps the flags that its mount had: losing nosuid or noexec by making it read-only would open it.
+// A read-only path keeps the flags that its mount had: losing nosuid or noexec by making it
+// read-only would open it.
 func TestReadonlyPathsKeepFlags(t *testing.T) {
 	b := harness.New(t)
 	v := b.Container().Look()

@@ -63,7 +63,8 @@ var (
 	sleepLine = regexp.MustCompile(`nanosleep\(.*\{tv_sec=(\d+), tv_nsec=(\d+)\}, `)
 )
 
-// A container's start is the engine, the init's image, and the user's program: no second run of the engine, and no waiting by sleeping.
+// A container's start is the engine, the init's image, and the user's program: no second run of the
+// engine, and no waiting by sleeping.
 func TestStartUnderStrace(t *testing.T) {
 	strace := harness.NeedTool(t, "strace", "strace")
 	b := harness.New(t)
@@ -107,8 +108,9 @@ func TestStartUnderStrace(t *testing.T) {
 	}
 }
 
-// checkSleep allows what the scheduler of each Go program does: its threads doze for up to 10 ms when there is nothing to run. time.Sleep
-// is none of these calls; whatever sleeps longer by them does so on purpose.
+// checkSleep allows what the scheduler of each Go program does: its threads doze for up to 10 ms
+// when there is nothing to run. time.Sleep is none of these calls; whatever sleeps longer by them
+// does so on purpose.
 func checkSleep(t *testing.T, line, seconds, nanoseconds string) {
 	t.Helper()
 	ns, err := strconv.Atoi(nanoseconds)
@@ -120,7 +122,8 @@ func checkSleep(t *testing.T, line, seconds, nanoseconds string) {
 	}
 }
 
-// As little as it is, it is the same however many mounts the config has: the init keeps no descriptor for each.
+// As little as it is, it is the same however many mounts the config has: the init keeps no
+// descriptor for each.
 func TestManyMounts(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "cat /proc/self/mountinfo | wc -l")

@@ -28,8 +28,8 @@ func TestForegroundTerminal(t *testing.T) {
 	run.Wait().Exits(t, 7)
 }
 
-// While the container runs the terminal is raw: what is typed goes to the container's own, which echoes and edits. Afterwards
-// it is as it was before.
+// While the container runs the terminal is raw: what is typed goes to the container's own, which
+// echoes and edits. Afterwards it is as it was before.
 func TestForegroundTerminalModes(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "echo ready; read x")

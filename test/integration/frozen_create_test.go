@@ -11,7 +11,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// A container whose cgroup is frozen while it is made can't go on, and nobody would thaw it: run fails, and says so.
+// A container whose cgroup is frozen while it is made can't go on, and nobody would thaw it: run
+// fails, and says so.
 func TestCreateInFrozenCgroup(t *testing.T) {
 	b := harness.New(t)
 	all := harness.Hierarchies(t)

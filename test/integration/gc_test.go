@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Killed at any instant, create leaves either something that gc removes, or a container that can be asked for and deleted.
+// Killed at any instant, create leaves either something that gc removes, or a container that can be
+// asked for and deleted.
 func TestGCAfterKilledCreate(t *testing.T) {
 	strace := harness.NeedTool(t, "strace", "strace")
 	const step = 31

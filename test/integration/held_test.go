@@ -54,7 +54,8 @@ func within20(t *testing.T, b *harness.Box, args ...string) harness.Result {
 	return r
 }
 
-// A container whose create hangs in a hook can be looked at, answers every command, and can be deleted by force: its create fails then.
+// A container whose create hangs in a hook can be looked at, answers every command, and can be
+// deleted by force: its create fails then.
 func TestHookThatHangsInCreate(t *testing.T) {
 	for _, kind := range []string{"prestart", "createRuntime", "createContainer"} {
 		t.Run(kind, func(t *testing.T) {

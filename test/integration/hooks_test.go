@@ -13,8 +13,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// hooked gives a container hooks of all six kinds, two of each, that record what they see in one file.
-// The file is bind mounted to /calls in the container, for the hooks that run there.
+// hooked gives a container hooks of all six kinds, two of each, that record what they see in one
+// file. The file is bind mounted to /calls in the container, for the hooks that run there.
 type hooked struct {
 	*harness.Container
 	calls string
@@ -44,7 +44,8 @@ func (h hooked) kind(name string) *[]specs.Hook {
 	}[name]
 }
 
-// record is a hook that writes down what it sees. More words are its exit status and a message for standard error.
+// record is a hook that writes down what it sees. More words are its exit status and a message for
+// standard error.
 func (h hooked) record(kind, name string, more ...string) specs.Hook {
 	path, file := harness.Helper(h.Box.T), h.calls
 	if kind == "startContainer" {
@@ -120,7 +121,8 @@ func TestHooksOfRun(t *testing.T) {
 	}
 }
 
-// Each hook gets the state that the container is in, on its standard input, with the pid as it is called where the hook runs.
+// Each hook gets the state that the container is in, on its standard input, with the pid as it is
+// called where the hook runs.
 func TestHooksState(t *testing.T) {
 	b := harness.New(t)
 	h := withHooks(b, b.Container("/inside", "hang"))
@@ -159,8 +161,9 @@ func TestHooksState(t *testing.T) {
 	}
 }
 
-// prestart, createRuntime, poststart and poststop run in the engine's namespaces; createContainer in the container's, but before
-// the root is changed, so that the host's files are still there; startContainer in the container, where they aren't.
+// prestart, createRuntime, poststart and poststop run in the engine's namespaces; createContainer
+// in the container's, but before the root is changed, so that the host's files are still there;
+// startContainer in the container, where they aren't.
 func TestHooksNamespaces(t *testing.T) {
 	b := harness.New(t)
 	h := withHooks(b, b.Container("/inside", "hang"))
@@ -187,7 +190,8 @@ func TestHooksNamespaces(t *testing.T) {
 	}
 }
 
-// A hook gets the environment and the arguments that it asks for, and no descriptors besides its three.
+// A hook gets the environment and the arguments that it asks for, and no descriptors besides its
+// three.
 func TestHooksSurroundings(t *testing.T) {
 	b := harness.New(t)
 	h := withHooks(b, b.Container("/bin/true"))
@@ -206,7 +210,8 @@ func TestHooksSurroundings(t *testing.T) {
 	}
 }
 
-// A hook that names no environment has the engine's, and the container's process's in the container.
+// A hook that names no environment has the engine's, and the container's process's in the
+// container.
 func TestHooksWithoutEnvironment(t *testing.T) {
 	b := harness.New(t)
 	h := withHooks(b, b.Container("/bin/true"))
@@ -256,7 +261,8 @@ func TestHooksOutput(t *testing.T) {
 	c.Run().FailsWith(t, 1, "/hooks/createRuntime/0", "not/there", "no such file or directory")
 }
 
-// A failing hook before the process runs undoes the container and fails the command; poststop hooks run then.
+// A failing hook before the process runs undoes the container and fails the command; poststop hooks
+// run then.
 func TestHooksFailing(t *testing.T) {
 	for _, kind := range []string{"prestart", "createRuntime", "createContainer", "startContainer", "poststart"} {
 		t.Run(kind, func(t *testing.T) {
@@ -285,7 +291,8 @@ func TestHooksFailing(t *testing.T) {
 	}
 }
 
-// The engine need not read what a hook does not: a hook that ignores its input must not make it fail.
+// The engine need not read what a hook does not: a hook that ignores its input must not make it
+// fail.
 func TestHooksThatIgnoreTheirInput(t *testing.T) {
 	b := harness.New(t)
 	h := withHooks(b, b.Container("/bin/true"))

@@ -14,7 +14,8 @@ import (
 // hostile clears a line, colours it by a C1 byte, turns its end around, and begins another one.
 const hostile = "\x1b[2K\u009b31m\u202edne\u2066\nwarning: forged"
 
-// What a stranger's config says is shown as text: nothing of it reaches a terminal as a command, or as a line of its own.
+// What a stranger's config says is shown as text: nothing of it reaches a terminal as a command, or
+// as a line of its own.
 func TestHostileConfigIsShownAsText(t *testing.T) {
 	check := func(t *testing.T, what, text string) {
 		t.Helper()

@@ -117,7 +117,8 @@ func TestKillCreatedBySignalsThatAskForTheEnd(t *testing.T) {
 	c.WaitExit()
 }
 
-// Without a PID namespace nothing ends the other processes with the first one: they are still the container's, and KILL reaches them.
+// Without a PID namespace nothing ends the other processes with the first one: they are still the
+// container's, and KILL reaches them.
 func TestKillReachesWhatIsLeftInASharedPIDNamespace(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "sleep 100000 & echo $!; exec 1>&-; sleep 100000 & exit 0")

@@ -21,7 +21,8 @@ func TestExecFailsAsClientsExpect(t *testing.T) {
 	c.Exec([]string{"--user", "nobodyknows"}, "/bin/true").FailsWith(t, 255, "cannot exec in a stopped container")
 }
 
-// The directory of the process itself is there only once the process is in the container's pid namespace.
+// The directory of the process itself is there only once the process is in the container's pid
+// namespace.
 func TestExecInItsOwnDirectory(t *testing.T) {
 	b := harness.New(t)
 	for name, change := range map[string]func(*specs.Spec){
@@ -87,7 +88,8 @@ func TestConfigEntriesOfNoEffect(t *testing.T) {
 	}
 }
 
-// The host's /dev/ptmx makes terminals in the host's devpts: it is no stand-in for the container's own.
+// The host's /dev/ptmx makes terminals in the host's devpts: it is no stand-in for the container's
+// own.
 func TestOrdinaryUserTerminalsWithPtmxListed(t *testing.T) {
 	b := harness.New(t)
 	c := b.AsOrdinaryUser(t, 0).Container("/bin/readlink", "/dev/ptmx")

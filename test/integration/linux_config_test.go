@@ -36,7 +36,8 @@ func TestSysctl(t *testing.T) {
 	}
 }
 
-// A parameter of the host, or of a namespace that the container shares with it, is not the container's to set.
+// A parameter of the host, or of a namespace that the container shares with it, is not the
+// container's to set.
 func TestSysctlRefused(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/true")
@@ -184,7 +185,8 @@ func TestSeccomp(t *testing.T) {
 	c.Delete("--force")
 }
 
-// The agent is sent the listener with the container process state, once, and what it answers is what the call returns.
+// The agent is sent the listener with the container process state, once, and what it answers is
+// what the call returns.
 func TestSeccompNotify(t *testing.T) {
 	b := harness.New(t)
 	agent := b.FDSocket("agent.sock")
@@ -230,7 +232,8 @@ func TestSeccompNotifyWithoutAgent(t *testing.T) {
 	c.Run().Fails(t, "/linux/seccomp/listenerPath", "nobody.sock")
 }
 
-// What would let the start hang, or take the listener for a failure, is refused before anything is made.
+// What would let the start hang, or take the listener for a failure, is refused before anything is
+// made.
 func TestSeccompNotifyRefused(t *testing.T) {
 	b := harness.New(t)
 	agent := b.FDSocket("agent.sock")

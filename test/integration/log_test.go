@@ -119,7 +119,8 @@ func readFile(t *testing.T, path string) string {
 	return string(data)
 }
 
-// What --debug is for: at which step it was, what it was about to do, and what the machine has not got.
+// What --debug is for: at which step it was, what it was about to do, and what the machine has not
+// got.
 func TestDebug(t *testing.T) {
 	b := harness.New(t)
 	for _, format := range []string{"text", "json"} {

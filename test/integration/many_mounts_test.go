@@ -11,7 +11,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// withFewDescriptors runs a container with so few descriptors as a login shell has, which the set-up can't raise.
+// withFewDescriptors runs a container with so few descriptors as a login shell has, which the
+// set-up can't raise.
 func withFewDescriptors(t *testing.T, c *harness.Container) harness.Result {
 	t.Helper()
 	cmd := c.Command("run", nil)
@@ -19,7 +20,8 @@ func withFewDescriptors(t *testing.T, c *harness.Container) harness.Result {
 	return cmd.Run()
 }
 
-// The descriptors that a set-up has open do not grow with the number of mounts, nor with how deep their targets are.
+// The descriptors that a set-up has open do not grow with the number of mounts, nor with how deep
+// their targets are.
 func TestManyMountsWithFewDescriptors(t *testing.T) {
 	tmpfs := func(c *harness.Container, destination string, options ...string) {
 		c.Spec.Mounts = append(c.Spec.Mounts, specs.Mount{Destination: destination, Type: "tmpfs", Source: "tmpfs", Options: append(options, "size=4k")})

@@ -13,8 +13,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// mappedRoot makes a container that needs no user namespace of its own, and calls for it by an ordinary user who is root
-// of a user namespace, as Podman makes them: with no --root, and XDG_RUNTIME_DIR for a place of his own.
+// mappedRoot makes a container that needs no user namespace of its own, and calls for it by an
+// ordinary user who is root of a user namespace, as Podman makes them: with no --root, and
+// XDG_RUNTIME_DIR for a place of his own.
 func mappedRoot(t *testing.T) (dir string, c *harness.Container, call func(user string, args ...string) harness.Result) {
 	t.Helper()
 	b := harness.New(t)
@@ -49,7 +50,8 @@ func without(list []specs.LinuxNamespace, kind specs.LinuxNamespaceType) []specs
 	return slices.DeleteFunc(slices.Clone(list), func(ns specs.LinuxNamespace) bool { return ns.Type == kind })
 }
 
-// /run and the cgroups belong to the real root: the container is kept below XDG_RUNTIME_DIR, and goes without a cgroup.
+// /run and the cgroups belong to the real root: the container is kept below XDG_RUNTIME_DIR, and
+// goes without a cgroup.
 func TestMappedRoot(t *testing.T) {
 	dir, c, call := mappedRoot(t)
 	if out := call("somebody", "run", "--bundle", c.Dir, c.ID).OK(t).Stdout; out[:2] != "0\n" {
@@ -70,13 +72,15 @@ func TestMappedRootNeedsCgroup(t *testing.T) {
 	call("somebody", "run", "--bundle", c.Dir, c.ID).Fails(t, "permission denied")
 }
 
-// A whole system inside a user namespace has a /run of its own, and its root is called so. Here /run is not his.
+// A whole system inside a user namespace has a /run of its own, and its root is called so. Here
+// /run is not his.
 func TestMappedRootOfWholeSystem(t *testing.T) {
 	_, c, call := mappedRoot(t)
 	call("root", "run", "--bundle", c.Dir, c.ID).Fails(t, "/run/berth")
 }
 
-// Where the pid namespace is the caller's, he may not make a procfs of it: a kernel parameter is set through his own.
+// Where the pid namespace is the caller's, he may not make a procfs of it: a kernel parameter is
+// set through his own.
 func TestMappedRootSetsSysctlBesideCallersProcesses(t *testing.T) {
 	_, c, call := mappedRoot(t)
 	c.Spec.Linux.Namespaces = without(c.Spec.Linux.Namespaces, specs.PIDNamespace)

@@ -9,9 +9,10 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// mistake is a command line that is wrong, and all that is said about it. $id is the container, $bundle its bundle, $root
-// the root folder, and $empty a folder in which there is nothing but "open", which others may write to. Where the machine
-// or the kernel has a word of its own in the message stands "…".
+// mistake is a command line that is wrong, and all that is said about it. $id is the container,
+// $bundle its bundle, $root the root folder, and $empty a folder in which there is nothing but
+// "open", which others may write to. Where the machine or the kernel has a word of its own in the
+// message stands "…".
 type mistake struct{ line, message string }
 
 var (
@@ -93,7 +94,8 @@ var (
 	}
 )
 
-// Each mistake has its one line, word by word: who reads it at night knows what failed on what, and what to do.
+// Each mistake has its one line, word by word: who reads it at night knows what failed on what, and
+// what to do.
 func TestMessages(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang")

@@ -17,7 +17,8 @@ func tmpfsWith(options ...string) specs.Mount {
 	return specs.Mount{Destination: "/tried", Type: "tmpfs", Source: "tmpfs", Options: options}
 }
 
-// Clients write empty words (Podman with --systemd=always), and several options in one string, as in /etc/fstab.
+// Clients write empty words (Podman with --systemd=always), and several options in one string, as
+// in /etc/fstab.
 func TestMountOptionsAreLists(t *testing.T) {
 	b := harness.New(t)
 	b.WriteFile("lower,with/file", "", 0o644)
@@ -57,7 +58,8 @@ func TestRefusedMountOptionIsNamed(t *testing.T) {
 	}
 }
 
-// A tmpfs without a mode of its own has that of the directory it covers: what was private stays private.
+// A tmpfs without a mode of its own has that of the directory it covers: what was private stays
+// private.
 func TestTmpfsHasTheModeOfWhatItCovers(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()
@@ -94,7 +96,8 @@ func TestTmpfsHasTheModeOfWhatItCovers(t *testing.T) {
 	harness.HasOptions(t, harness.MountAt(t, v, "/private-ro"), "ro")
 }
 
-// A read-only tmpfs still has in it what the config asks for: what is mounted there, devices, links, the terminal, what is copied.
+// A read-only tmpfs still has in it what the config asks for: what is mounted there, devices,
+// links, the terminal, what is copied.
 func TestReadOnlyTmpfsIsFilledFirst(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()
@@ -134,7 +137,8 @@ func restricted(t *testing.T, b *harness.Box) string {
 
 var restrictions = []string{"ro", "nosuid", "nodev", "noexec"}
 
-// A bind mount has the attributes that its words say, and no others, as soon as one of them is about attributes.
+// A bind mount has the attributes that its words say, and no others, as soon as one of them is
+// about attributes.
 func TestWordsOfABindMountAreAllItHas(t *testing.T) {
 	b := harness.New(t)
 	source := restricted(t, b)
@@ -163,7 +167,8 @@ func TestWordsOfABindMountAreAllItHas(t *testing.T) {
 	harness.Allowed(t, c.Try("create=/data/made"), "create=/data/made")
 }
 
-// In a user namespace the host's restrictions are locked: what is only implied stays, what is said against them is an error.
+// In a user namespace the host's restrictions are locked: what is only implied stays, what is said
+// against them is an error.
 func TestWordsOfABindMountInAUserNamespace(t *testing.T) {
 	harness.NeedNamespace(t, "user")
 	b := harness.New(t)

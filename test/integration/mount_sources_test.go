@@ -150,8 +150,8 @@ func TestNestedUserNamespaces(t *testing.T) {
 	}
 }
 
-// Images have links where files of the host are mounted, to what only a booted system has. What they lead to is made, in the
-// root, as the container would follow them.
+// Images have links where files of the host are mounted, to what only a booted system has. What
+// they lead to is made, in the root, as the container would follow them.
 func TestMountTargetIsADanglingLink(t *testing.T) {
 	for name, with := range map[string]func(c *harness.Container){
 		"plain": func(c *harness.Container) {},
@@ -205,7 +205,8 @@ func TestMountTargetIsADanglingLink(t *testing.T) {
 	}
 }
 
-// homeOf makes a home that nobody but its owner may enter, with a folder and a file in it that everybody may read.
+// homeOf makes a home that nobody but its owner may enter, with a folder and a file in it that
+// everybody may read.
 func homeOf(t *testing.T, b *harness.Box, uid int) string {
 	t.Helper()
 	home := b.Path("home")
@@ -292,7 +293,8 @@ func TestIDMapOfAJoinedUserNamespace(t *testing.T) {
 	owner.Delete()
 }
 
-// A source may be what an earlier mount of the same config makes, by its name on the host below the root file system.
+// A source may be what an earlier mount of the same config makes, by its name on the host below the
+// root file system.
 func TestMountSourceIsMadeByAnEarlierMount(t *testing.T) {
 	for name, with := range map[string]func(c *harness.Container){
 		"plain": func(c *harness.Container) {},

@@ -11,7 +11,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// mountsInside is what a container sees of its mounts, on a host whose mounts are shared, as systemd makes them.
+// mountsInside is what a container sees of its mounts, on a host whose mounts are shared, as
+// systemd makes them.
 func mountsInside(t *testing.T, c *harness.Container) []view.Mount {
 	t.Helper()
 	unshare := harness.NeedTool(t, "unshare", "util-linux")
@@ -36,7 +37,8 @@ func mountsAt(t *testing.T, table []view.Mount, path string) []view.Mount {
 	return found
 }
 
-// What the host mounts below the root file system's folder later is none of the container's, unless its config asks for a slave.
+// What the host mounts below the root file system's folder later is none of the container's, unless
+// its config asks for a slave.
 func TestTheRootIsNotTheHostsPeer(t *testing.T) {
 	for _, propagation := range []string{"", "private", "rprivate"} {
 		c := harness.New(t).Container()
@@ -47,7 +49,8 @@ func TestTheRootIsNotTheHostsPeer(t *testing.T) {
 	}
 }
 
-// A mount of cgroups is as one that was made for the container: tied to none of the host's, and good for neither programs nor devices.
+// A mount of cgroups is as one that was made for the container: tied to none of the host's, and
+// good for neither programs nor devices.
 func TestMountsOfCgroupsHaveNoTies(t *testing.T) {
 	for _, options := range [][]string{nil, {"rw"}, {"ro"}} {
 		c := harness.New(t).Container()

@@ -189,7 +189,8 @@ func TestHostnameAndDomainname(t *testing.T) {
 	c.Run().Fails(t, "/hostname")
 }
 
-// Processes that the first one leaves behind are the kernel's to end: nothing of them is left, and the status is the first one's.
+// Processes that the first one leaves behind are the kernel's to end: nothing of them is left, and
+// the status is the first one's.
 func TestPIDNamespaceEndsWithItsFirstProcess(t *testing.T) {
 	b := harness.New(t)
 	b.Container("/bin/sh", "-c", "for i in $(seq 20); do sleep 10000 & done; exit 3").Run().Exits(t, 3)

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// What the process says of itself to the socket that it is given comes to the one that the engine was given, whichever way it is
-// started.
+// What the process says of itself to the socket that it is given comes to the one that the engine
+// was given, whichever way it is started.
 func TestNotifyIsPassedOn(t *testing.T) {
 	for _, way := range []string{"run", "create and start", "run in a user namespace", "create and start in a user namespace"} {
 		t.Run(way, func(t *testing.T) {

@@ -15,15 +15,16 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// onOldKernel calls the engine as Linux 5.10 has it, in what newer kernels have added and this project uses with a way around it.
+// onOldKernel calls the engine as Linux 5.10 has it, in what newer kernels have added and this
+// project uses with a way around it.
 func onOldKernel(t *testing.T, cmd *harness.Command) *harness.Command {
 	t.Helper()
 	cmd.Wrap = append([]string{harness.Helper(t), "without", "mount_setattr,close_range_cloexec"}, cmd.Wrap...)
 	return cmd
 }
 
-// Where no memfd may be executed (vm.memfd_noexec=2, kept for each pid namespace) containers start all the same, and what
-// they get to see of the engine is as closed to them.
+// Where no memfd may be executed (vm.memfd_noexec=2, kept for each pid namespace) containers start
+// all the same, and what they get to see of the engine is as closed to them.
 func TestWithoutExecutableMemfds(t *testing.T) {
 	if os.Geteuid() != 0 {
 		harness.Skip(t, "the way around memfds takes the right to mount")
@@ -41,8 +42,8 @@ func TestWithoutExecutableMemfds(t *testing.T) {
 	if r := strict(b.Command("doctor")).Run(); !strings.Contains(r.Stdout, "openat2") || strings.Contains(r.Stdout, "memfd_noexec") {
 		t.Errorf("nothing has to be done about it, and doctor says:\n%s", r.Stdout)
 	}
-	// A hook in the container can look at the init while it waits: it is no file of the host, and can't be written to.
-	// (Which takes the capability to trace it.)
+	// A hook in the container can look at the init while it waits: it is no file of the host, and
+	// can't be written to. (Which takes the capability to trace it.)
 	c = b.Container("/bin/true")
 	sets := c.Spec.Process.Capabilities
 	sets.Bounding = append([]string{"CAP_SYS_PTRACE"}, sets.Bounding...)
@@ -116,8 +117,8 @@ func TestMountsOnAnOldKernel(t *testing.T) {
 		{"shared root", func(s *specs.Spec) { s.Linux.RootfsPropagation = "shared" }},
 		{"user namespace", func(s *specs.Spec) {
 			harness.UserNamespace(s)
-			// The kernel gives no part of a tree of mounts away that was made with more rights, and keeps its access times
-			// (mount_namespaces(7)).
+			// The kernel gives no part of a tree of mounts away that was made with more rights, and
+			// keeps its access times (mount_namespaces(7)).
 			s.Mounts = slices.DeleteFunc(s.Mounts, func(m specs.Mount) bool { return m.Destination == "/times" || m.Destination == "/strict" })
 			for i := range s.Mounts {
 				if m := &s.Mounts[i]; m.Source == source && m.Options[0] == "bind" {
@@ -189,7 +190,8 @@ func TestIDMappedMountOnAnOldKernel(t *testing.T) {
 	onOldKernel(t, c.Command("run", nil)).Run().Fails(t, fmt.Sprintf("/mounts/%d", len(c.Spec.Mounts)-1), "idmap", "5.12")
 }
 
-// No descriptor gets in without CLOSE_RANGE_CLOEXEC: neither the caller's, nor those that the set-up was given.
+// No descriptor gets in without CLOSE_RANGE_CLOEXEC: neither the caller's, nor those that the
+// set-up was given.
 func TestDescriptorsOnAnOldKernel(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "look")

@@ -76,7 +76,8 @@ func TestOrdinaryUserOfIdsOfOthers(t *testing.T) {
 	c.Run().Fails(t, "/linux/gidMappings", "newgidmap", "/etc/sub")
 }
 
-// The whole life: create, start, exec, ps, pause where it can be, kill, delete; nothing is left, and nothing of it took root.
+// The whole life: create, start, exec, ps, pause where it can be, kill, delete; nothing is left,
+// and nothing of it took root.
 func TestOrdinaryUserLife(t *testing.T) {
 	for _, subordinate := range []int{0, 100} {
 		t.Run(strconv.Itoa(subordinate), func(t *testing.T) {
@@ -136,7 +137,8 @@ func TestOrdinaryUserHooks(t *testing.T) {
 	}
 }
 
-// Limits need cgroups of the user's own; without they are refused by name, and no limit at all is fine (the other tests).
+// Limits need cgroups of the user's own; without they are refused by name, and no limit at all is
+// fine (the other tests).
 func TestOrdinaryUserLimits(t *testing.T) {
 	b := harness.New(t)
 	h := harness.Controller(t, "pids")

@@ -20,8 +20,9 @@ func inPod(s *specs.Spec, of *harness.Container) {
 	}
 }
 
-// A container of a pod is in the pid namespace of the pod's first one: its /proc, its terminal, its hooks and its further processes have that to do
-// with. (On new kernels it is set up outside of it.)
+// A container of a pod is in the pid namespace of the pod's first one: its /proc, its terminal, its
+// hooks and its further processes have that to do with. (On new kernels it is set up outside of
+// it.)
 func TestContainerOfAPod(t *testing.T) {
 	b := harness.New(t)
 	first := b.Container("/bin/sleep", "1000")

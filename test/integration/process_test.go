@@ -58,7 +58,8 @@ func TestLookupPassesOverFolders(t *testing.T) {
 	}
 }
 
-// Of a variable that is given twice the last value holds, whoever reads it: exec --env changes what the config says.
+// Of a variable that is given twice the last value holds, whoever reads it: exec --env changes what
+// the config says.
 func TestVariableTwice(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang")
@@ -107,8 +108,8 @@ func TestCwdIsMade(t *testing.T) {
 	}
 }
 
-// A working folder that only root may enter is entered before the user is changed, or refused: both are seen in the wild. What must not
-// be is a process somewhere else.
+// A working folder that only root may enter is entered before the user is changed, or refused: both
+// are seen in the wild. What must not be is a process somewhere else.
 func TestCwdThatTheUserMayNotEnter(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()
@@ -133,7 +134,8 @@ func TestCwdMustBeAFolder(t *testing.T) {
 	c.Run().Fails(t, "/etc/passwd", "not a directory")
 }
 
-// A descriptor of the host's could be a way out: the working folder is checked to be in the container.
+// A descriptor of the host's could be a way out: the working folder is checked to be in the
+// container.
 func TestCwdByDescriptorIsRefused(t *testing.T) {
 	for fd := 3; fd < 20; fd++ {
 		b := harness.New(t)
@@ -217,7 +219,8 @@ func TestRlimitOpenFiles(t *testing.T) {
 	}
 }
 
-// The engine, a Go program too, must hand on the limit that it was called with, not the one that Go raised.
+// The engine, a Go program too, must hand on the limit that it was called with, not the one that Go
+// raised.
 func TestRlimitOpenFilesIsInherited(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "ulimit -Sn; ulimit -Hn")
@@ -243,7 +246,8 @@ func TestRlimitsWrong(t *testing.T) {
 	}
 }
 
-// The process starts with no signal blocked and none ignored, whatever the engine's caller or its runtime does.
+// The process starts with no signal blocked and none ignored, whatever the engine's caller or its
+// runtime does.
 func TestSignalsAreAsAtBirth(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/cat", "/proc/self/status")

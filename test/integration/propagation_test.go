@@ -13,7 +13,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// sharedVolume is a file system on the host that is shared, as systemd makes all of a host's mounts.
+// sharedVolume is a file system on the host that is shared, as systemd makes all of a host's
+// mounts.
 func sharedVolume(t *testing.T, b *harness.Box) string {
 	t.Helper()
 	volume := b.Path("volume")
@@ -33,8 +34,9 @@ func hostHas(t *testing.T, path string) bool {
 	return strings.Contains(readFile(t, "/proc/self/mountinfo"), " "+path+" ")
 }
 
-// CSI drivers mount volumes inside of their container, for all pods of the node: with a shared root and a shared bind mount
-// that reaches the host, and the host's mounts reach the container. Nothing else does.
+// CSI drivers mount volumes inside of their container, for all pods of the node: with a shared root
+// and a shared bind mount that reaches the host, and the host's mounts reach the container. Nothing
+// else does.
 func TestMountsMadeInsideReachTheHost(t *testing.T) {
 	for _, test := range []struct {
 		root, volume string

@@ -80,7 +80,8 @@ func TestRestoreInTheForeground(t *testing.T) {
 	c.Command("state", nil).Run().Fails(t, "container does not exist")
 }
 
-// A container comes back in the cgroup that its config names now, with the limits that are there, and its old one is gone.
+// A container comes back in the cgroup that its config names now, with the limits that are there,
+// and its old one is gone.
 func TestRestoreIntoAnotherCgroup(t *testing.T) {
 	b := withCriu(t)
 	harness.Controller(t, "pids")

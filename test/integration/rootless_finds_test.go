@@ -10,7 +10,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// An ordinary user may raise the score of his processes, or say what it is anyway; to lower it takes more.
+// An ordinary user may raise the score of his processes, or say what it is anyway; to lower it
+// takes more.
 func TestOrdinaryUserOOMScore(t *testing.T) {
 	for _, score := range []int{0, 500, 1000} {
 		t.Run(strconv.Itoa(score), func(t *testing.T) {
@@ -68,7 +69,8 @@ func TestOrdinaryUserWithoutPivot(t *testing.T) {
 	harness.MountAt(t, v, "/proc")
 }
 
-// Where there is no cgroup to be had, a mount of cgroups shows those that the container is in: its caller's.
+// Where there is no cgroup to be had, a mount of cgroups shows those that the container is in: its
+// caller's.
 func TestOrdinaryUserSeesHisCallersCgroup(t *testing.T) {
 	b := harness.New(t)
 	c := b.AsOrdinaryUser(t, 0).Container("/bin/cat", "/proc/self/mountinfo")

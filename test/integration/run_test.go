@@ -27,7 +27,8 @@ func TestRunReturnsTheStatus(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := harness.New(t)
 			c := b.Container("/bin/sh", "-c", test.script)
-			// The first process of a PID namespace is spared by signals of its own that it doesn't handle.
+			// The first process of a PID namespace is spared by signals of its own that it doesn't
+			// handle.
 			harness.WithoutNamespace(c.Spec, "pid")
 			c.Run().Exits(t, test.code)
 		})

@@ -52,7 +52,8 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
-// The flags for clamps of utilisation have no values in the specification: they stand for the system's defaults.
+// The flags for clamps of utilisation have no values in the specification: they stand for the
+// system's defaults.
 func TestSchedulerClamps(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "look")

@@ -16,7 +16,8 @@ const someProfile = `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
 	{"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO", "errnoRet": 95},
 	{"names": ["personality"], "action": "SCMP_ACT_ERRNO", "args": [{"index": 0, "value": 8, "op": "SCMP_CMP_EQ"}]}]}`
 
-// The file that compile writes is a filter that the kernel takes, and that does what the profile says.
+// The file that compile writes is a filter that the kernel takes, and that does what the profile
+// says.
 func TestSeccompCompile(t *testing.T) {
 	b := harness.New(t)
 	profile := b.WriteFile("profile.json", someProfile, 0o644)

@@ -21,7 +21,8 @@ func hasSELinux() bool {
 	return err == nil
 }
 
-// A profile that nobody can apply is an error and not left out, for the container and for what is added to it.
+// A profile that nobody can apply is an error and not left out, for the container and for what is
+// added to it.
 func TestAppArmorIsMissing(t *testing.T) {
 	if hasAppArmor() {
 		harness.Skip(t, "needs a kernel without AppArmor")
@@ -90,7 +91,8 @@ func TestSELinuxIsMissing(t *testing.T) {
 	running.Exec([]string{"--process-label", label}, "/bin/true").FailsWith(t, 255, "process: /selinuxLabel", label)
 }
 
-// The process has its label, and new file systems that of the mounts. It takes a policy with these types, as Fedora's and Debian's default ones.
+// The process has its label, and new file systems that of the mounts. It takes a policy with these
+// types, as Fedora's and Debian's default ones.
 func TestSELinux(t *testing.T) {
 	if !hasSELinux() {
 		harness.Skip(t, "needs a kernel with SELinux, and a policy")

@@ -27,7 +27,8 @@ func mountinfo(t *testing.T) string {
 	return string(text)
 }
 
-// A config without mounts has none: what a program needs is for the config to say, as with runc and crun.
+// A config without mounts has none: what a program needs is for the config to say, as with runc and
+// crun.
 func TestNoMountsButTheConfigs(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/sh", "-c", "sleep 1000")

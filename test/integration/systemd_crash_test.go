@@ -11,9 +11,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Killed before it tells anybody anything, be it a file or systemd, create leaves something that delete --force removes:
-// state, processes, and the unit, which systemd may have made or not. Every message and every record is a write; strace
-// kills whoever of the engine first comes to its Nth.
+// Killed before it tells anybody anything, be it a file or systemd, create leaves something that
+// delete --force removes: state, processes, and the unit, which systemd may have made or not. Every
+// message and every record is a write; strace kills whoever of the engine first comes to its Nth.
 func TestUnitAfterKilledCreate(t *testing.T) {
 	b := withSystemd(t)
 	strace := harness.NeedTool(t, "strace", "strace")
@@ -41,8 +41,8 @@ func TestUnitAfterKilledCreate(t *testing.T) {
 			killed++
 		}
 	}
-	// The intent, the call to systemd, the record: less means that strace found nothing to kill. It counts each thread's
-	// writes for themselves, so that there are more of them.
+	// The intent, the call to systemd, the record: less means that strace found nothing to kill. It
+	// counts each thread's writes for themselves, so that there are more of them.
 	if want := max(5/step, 1); killed < want {
 		t.Errorf("create was killed %d times only", killed)
 	}

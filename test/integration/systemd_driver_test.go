@@ -13,7 +13,8 @@ import (
 	"github.com/berth-runtime/berth/internal/test/wait"
 )
 
-// A limit that the kernel refuses, which systemd only logs, is an error that names its entry; nothing is left.
+// A limit that the kernel refuses, which systemd only logs, is an error that names its entry;
+// nothing is left.
 func TestUnitRefusedLimits(t *testing.T) {
 	b := withSystemd(t)
 	needV2(t)
@@ -79,7 +80,8 @@ func TestUnitPausedAndKilled(t *testing.T) {
 	gone(t, unit)
 }
 
-// systemd removes the cgroup of a container that has ended: ps shows nobody, and kill -a has nobody to miss.
+// systemd removes the cgroup of a container that has ended: ps shows nobody, and kill -a has nobody
+// to miss.
 func TestUnitEndedIsEmpty(t *testing.T) {
 	b := withSystemd(t)
 	c, unit := unitContainer(b, "/inside", "hang")
@@ -109,8 +111,8 @@ func TestUnitDuringReexec(t *testing.T) {
 	must(t, reexec.Wait())
 }
 
-// Without a cgroup namespace the path of /proc/self/cgroup is one below /sys/fs/cgroup, and may be written to, where
-// the rest of the tree may not.
+// Without a cgroup namespace the path of /proc/self/cgroup is one below /sys/fs/cgroup, and may be
+// written to, where the rest of the tree may not.
 func TestUnitWholeTree(t *testing.T) {
 	b := systemdAsRoot(t)
 	needV2(t)

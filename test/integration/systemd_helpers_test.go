@@ -15,8 +15,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// withSystemd is a box whose containers become units of the system's systemd, or of the user's where the test runs
-// as one. It skips the test where there is none.
+// withSystemd is a box whose containers become units of the system's systemd, or of the user's
+// where the test runs as one. It skips the test where there is none.
 func withSystemd(t *testing.T) *harness.Box {
 	t.Helper()
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
@@ -146,7 +146,8 @@ func unitsOf(t *testing.T, b *harness.Box, flags ...string) []string {
 	return units
 }
 
-// unitsGone waits until systemd does not know any unit of the test's containers, not even as one that failed.
+// unitsGone waits until systemd does not know any unit of the test's containers, not even as one
+// that failed.
 func unitsGone(t *testing.T, b *harness.Box) {
 	t.Helper()
 	wait.Until(t, "systemd knows none of the units any more", func() bool { return len(unitsOf(t, b, "--all")) == 0 })

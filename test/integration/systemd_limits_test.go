@@ -49,7 +49,8 @@ var v2Rows = []unitRow{
 	{"unified.pids.max", "/unified/pids.max", `{"unified":{"pids.max":"78"}}`, "TasksMax", "78", "pids", "pids.max", "78"},
 }
 
-// v2MoreRows are properties that systemd has got since the driver's tables were written. DISK is the one that has the root folder.
+// v2MoreRows are properties that systemd has got since the driver's tables were written. DISK is
+// the one that has the root folder.
 var v2MoreRows = []unitRow{
 	{"blockIO.weight", "/blockIO/weight", `{"blockIO":{"weight":500}}`, "IOWeight", "4950", "io", "io.weight", "default 4950"},
 	{"blockIO.throttleReadBpsDevice", "/blockIO/throttleReadBpsDevice/*", `{"blockIO":{"throttleReadBpsDevice":[{"major":MAJOR,"minor":MINOR,"rate":5000}]}}`, "IOReadBandwidthMax", "/dev/block/DISK 5000", "io", "io.max", "DISK rbps=5000 wbps=max riops=max wiops=max"},
@@ -69,7 +70,8 @@ var v1Rows = []unitRow{
 	{"cpu.mems", "/cpu/mems", `{"cpu":{"mems":"0"}}`, "AllowedMemoryNodes", "0", "cpuset", "cpuset.mems", "0"},
 }
 
-// Every row of the two tables: systemd has the property, the cgroup has the value, and both are what the ledger says.
+// Every row of the two tables: systemd has the property, the cgroup has the value, and both are
+// what the ledger says.
 func TestUnitLimits(t *testing.T) {
 	b := withSystemd(t)
 	rows, place := v1Rows, func(e ledger.Entry) ledger.Place { return e.V1 }
@@ -119,8 +121,8 @@ func TestUnitLimits(t *testing.T) {
 	}
 }
 
-// systemd keeps whole percents of a processor. Another quota is rounded up before the file has it, so that a reload
-// changes nothing, and this is said.
+// systemd keeps whole percents of a processor. Another quota is rounded up before the file has it,
+// so that a reload changes nothing, and this is said.
 func TestUnitQuotaInPercents(t *testing.T) {
 	b := withSystemd(t)
 	needV2(t)
@@ -168,8 +170,8 @@ func TestUnitWithoutLimits(t *testing.T) {
 	gone(t, unit)
 }
 
-// What systemd was told, it does again at each reload: limits hold, also those that were changed since, and devices
-// can be used and not used as before.
+// What systemd was told, it does again at each reload: limits hold, also those that were changed
+// since, and devices can be used and not used as before.
 func TestUnitAfterReload(t *testing.T) {
 	b := withSystemd(t)
 	if os.Geteuid() != 0 && !onV2(t) {
@@ -259,8 +261,9 @@ func TestUnitAfterReload(t *testing.T) {
 	}
 }
 
-// A container that uses a device all the time never finds it denied, however often its other limits are changed: systemd
-// denies all devices of a unit on v1, and then allows those of its list again, each time that it is told anything of devices.
+// A container that uses a device all the time never finds it denied, however often its other limits
+// are changed: systemd denies all devices of a unit on v1, and then allows those of its list again,
+// each time that it is told anything of devices.
 func TestUnitUpdateWhileDevicesAreUsed(t *testing.T) {
 	b := systemdAsRoot(t)
 	// A shell ends where the input of one of its own commands can't be opened.

@@ -14,8 +14,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// systemd itself boots in a container, from the host's own files, takes the cgroup tree that it is given, and ends when
-// it is told to. Meanwhile the host's systemd-machined knows it, so that its journal can be read from outside.
+// systemd itself boots in a container, from the host's own files, takes the cgroup tree that it is
+// given, and ends when it is told to. Meanwhile the host's systemd-machined knows it, so that its
+// journal can be read from outside.
 func TestSystemdAsPayload(t *testing.T) {
 	b := systemdAsRoot(t)
 	needV2(t)
@@ -41,7 +42,8 @@ func TestSystemdAsPayload(t *testing.T) {
 		"etc/systemd/system/payload.target": "[Unit]\nWants=payload.service\nAfter=payload.service\nDefaultDependencies=no\n",
 		"etc/systemd/system/payload.service": "[Unit]\nDefaultDependencies=no\nRequires=systemd-journald.service\nAfter=systemd-journald.service\n" +
 			"[Service]\nExecStart=/bin/sh -c 'echo said inside; exec sleep infinity'\nStandardOutput=journal\nTasksMax=50\nMemoryMax=50M\n",
-		// The one that comes with systemd wants more rights than containers have, to give most of them up.
+		// The one that comes with systemd wants more rights than containers have, to give most of
+		// them up.
 		"etc/systemd/system/systemd-journald.service": "[Unit]\nDefaultDependencies=no\nRequires=systemd-journald.socket\nAfter=systemd-journald.socket\n" +
 			"[Service]\nType=notify\nExecStart=/usr/lib/systemd/systemd-journald\nSockets=systemd-journald.socket\n",
 	} {
@@ -50,7 +52,8 @@ func TestSystemdAsPayload(t *testing.T) {
 	c.Spec.Mounts = append(c.Spec.Mounts,
 		specs.Mount{Destination: "/usr", Type: "bind", Source: "/usr", Options: []string{"rbind", "ro"}},
 		specs.Mount{Destination: "/run", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=755"}},
-		// Debian's systemd mounts it itself if need be, which takes a right that containers do not have.
+		// Debian's systemd mounts it itself if need be, which takes a right that containers do not
+		// have.
 		specs.Mount{Destination: "/run/lock", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "noexec", "mode=1777"}},
 		specs.Mount{Destination: "/tmp", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev"}},
 		specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"rw", "nosuid", "noexec", "nodev"}},
@@ -58,7 +61,8 @@ func TestSystemdAsPayload(t *testing.T) {
 	c.Spec.Annotations = map[string]string{"run.oci.systemd.subgroup": "container", "run.berth.machined": "true"}
 	c.Spec.Process.Env = append(c.Spec.Process.Env, "container=berth", "container_uuid="+machineID)
 	c.RunDetached()
-	// Nothing is added before its services have their cgroups: a process in its root would keep it from giving them controllers.
+	// Nothing is added before its services have their cgroups: a process in its root would keep it
+	// from giving them controllers.
 	inside := filepath.Join("/sys/fs/cgroup", property(t, unit, "ControlGroup"), "container")
 	wait.Until(t, "its service has a limit", func() bool {
 		text, err := os.ReadFile(filepath.Join(inside, "system.slice/payload.service/pids.max"))

@@ -34,7 +34,8 @@ func TestUnitPlacement(t *testing.T) {
 			if out != c.slice {
 				t.Errorf("slice %q, want %q", out, c.slice)
 			}
-			// The same path in all hierarchies, in those too that systemd does not look after. On v1 an ordinary user has but systemd's own.
+			// The same path in all hierarchies, in those too that systemd does not look after. On
+			// v1 an ordinary user has but systemd's own.
 			at := systemctl(t, "show", "--value", "-p", "ControlGroup", "--", unit)
 			for line := range strings.Lines(readFile(t, procPath(box.PID, "cgroup"))) {
 				if systemds := strings.HasPrefix(line, "0::") || strings.Contains(line, ":name=systemd:"); os.Geteuid() != 0 && !systemds {
@@ -125,7 +126,8 @@ func TestUnitAnnotations(t *testing.T) {
 	}
 }
 
-// What is left of a unit is cleared away; one that lives is named in the error, and nothing happens to it.
+// What is left of a unit is cleared away; one that lives is named in the error, and nothing happens
+// to it.
 func TestUnitInTheWay(t *testing.T) {
 	b := withSystemd(t)
 	run := harness.NeedTool(t, "systemd-run", "systemd")
@@ -221,7 +223,8 @@ func TestUnitStatsAndExec(t *testing.T) {
 	}
 }
 
-// As many at once as a node that starts up has: none may fail for lack of a connection, and none leaves its unit.
+// As many at once as a node that starts up has: none may fail for lack of a connection, and none
+// leaves its unit.
 func TestUnitsAtOnce(t *testing.T) {
 	b := withSystemd(t)
 	n := 60
@@ -266,7 +269,8 @@ func TestUnitsAtOnce(t *testing.T) {
 	unitsGone(t, b)
 }
 
-// Only what changes a unit talks to systemd: a node has many of the other calls, and buses are slow.
+// Only what changes a unit talks to systemd: a node has many of the other calls, and buses are
+// slow.
 func TestUnitAsksNobody(t *testing.T) {
 	b := withSystemd(t)
 	strace := harness.NeedTool(t, "strace", "strace")
@@ -340,8 +344,8 @@ func TestMachined(t *testing.T) {
 	}
 }
 
-// A service with Type=notify is up when the container says so. Its main process is then the container's, unless the
-// engine stays to wait for that.
+// A service with Type=notify is up when the container says so. Its main process is then the
+// container's, unless the engine stays to wait for that.
 func TestNotifySocket(t *testing.T) {
 	b := systemdAsRoot(t)
 	first := []string{"STATUS=almost", "READY=1\nMAINPID=1"}

@@ -65,7 +65,8 @@ func TestTablesAsJSON(t *testing.T) {
 	}
 }
 
-// In a pipe there are no colours, whatever the environment says, and on a terminal none where NO_COLOR is set.
+// In a pipe there are no colours, whatever the environment says, and on a terminal none where
+// NO_COLOR is set.
 func TestNoColour(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang").RunDetached()

@@ -24,8 +24,8 @@ type traceEvent struct {
 
 func (e *traceEvent) end() float64 { return e.TS + e.Dur }
 
-// trace reads a trace, and checks what is true of each: the first bar is the whole, phases lie one in the other, and calls one behind
-// the other inside the whole.
+// trace reads a trace, and checks what is true of each: the first bar is the whole, phases lie one
+// in the other, and calls one behind the other inside the whole.
 func trace(t *testing.T, file string) (phases, calls []traceEvent) {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -72,7 +72,8 @@ func TestUpdateMemoryReservation(t *testing.T) {
 	holds(t, c, "memory", "memory.limit_in_bytes", "memory.max", "67108864", "67108864")
 }
 
-// Memory and swap limit each other on cgroup v1, so that one order of the writes or the other is refused.
+// Memory and swap limit each other on cgroup v1, so that one order of the writes or the other is
+// refused.
 func TestUpdateMemoryAndSwap(t *testing.T) {
 	b := harness.New(t)
 	h := harness.Controller(t, "memory")
@@ -297,8 +298,8 @@ func TestUpdateRefusals(t *testing.T) {
 	}
 }
 
-// A refused update changes nothing, whichever of its limits is refused: neither the files, nor what later updates and exec take
-// from the config.
+// A refused update changes nothing, whichever of its limits is refused: neither the files, nor what
+// later updates and exec take from the config.
 func TestUpdateRefusedIsTakenBack(t *testing.T) {
 	b := harness.New(t)
 	for _, controller := range []string{"memory", "cpu", "cpuset", "pids"} {
@@ -335,7 +336,8 @@ func TestUpdateRefusedIsTakenBack(t *testing.T) {
 	holds(t, c, "pids", "pids.max", "pids.max", "40", "40")
 }
 
-// What the kernel refuses when a container is created is named by its whole pointer, as a search would have it.
+// What the kernel refuses when a container is created is named by its whole pointer, as a search
+// would have it.
 func TestRefusedLimitHasItsWholePointer(t *testing.T) {
 	b := harness.New(t)
 	harness.Controller(t, "cpuset")

@@ -43,7 +43,8 @@ func TestUserNamespace(t *testing.T) {
 	wantCaps(t, v, "Eff", harness.DefaultCaps...)
 }
 
-// The devices are bind mounts of the host's: a device that is made in a user namespace can't be opened.
+// The devices are bind mounts of the host's: a device that is made in a user namespace can't be
+// opened.
 func TestUserNamespaceDevices(t *testing.T) {
 	b := harness.New(t)
 	c := inUserNamespace(b)
@@ -165,8 +166,8 @@ func TestJoinUserNamespace(t *testing.T) {
 	}
 }
 
-// The mappings are the namespace's. containerd gives them beside the path, so the same ones are fine; others than it has are a
-// contradiction, which the engine may not pass over.
+// The mappings are the namespace's. containerd gives them beside the path, so the same ones are
+// fine; others than it has are a contradiction, which the engine may not pass over.
 func TestJoinUserNamespaceWithMappings(t *testing.T) {
 	b := harness.New(t)
 	pid := sleeperInUserNamespace(b)
@@ -222,7 +223,8 @@ func TestUserNamespaceHooksAreRoot(t *testing.T) {
 	}
 }
 
-// sleeperInUserNamespace starts a process of the test's own in a user namespace with the usual mapping.
+// sleeperInUserNamespace starts a process of the test's own in a user namespace with the usual
+// mapping.
 func sleeperInUserNamespace(b *harness.Box) int {
 	b.T.Helper()
 	harness.NeedNamespace(b.T, "user")

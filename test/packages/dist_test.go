@@ -124,7 +124,8 @@ func TestDistIsWhole(t *testing.T) {
 	}
 }
 
-// Whoever gets a package or an archive gets the licence as well, and the notices of what is linked in.
+// Whoever gets a package or an archive gets the licence as well, and the notices of what is linked
+// in.
 func TestLicenceComesAlong(t *testing.T) {
 	want, err := os.ReadFile("../../LICENSE")
 	if err != nil || !strings.Contains(string(want), "Apache License") {
@@ -159,7 +160,8 @@ func TestLicenceComesAlong(t *testing.T) {
 			if !strings.HasPrefix(text, "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n") {
 				t.Errorf("copyright is not in Debian's format:\n%.200s", text)
 			}
-			// Every module that a program is linked from is named, and every licence that is named is told.
+			// Every module that a program is linked from is named, and every licence that is named
+			// is told.
 			programs, err := filepath.Glob(filepath.Join(doc, "../../../bin", "*"))
 			if err != nil || len(programs) != 3 {
 				t.Fatalf("%q, %v", programs, err)

@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// In a guest the package is installed in earnest, the node's daemon enabled and started, and all of it purged: the whole system is as it was,
-// file by file, with the same units, cgroups and processes. (What users there are is in files.) test/guests/test brings the package along.
+// In a guest the package is installed in earnest, the node's daemon enabled and started, and all of
+// it purged: the whole system is as it was, file by file, with the same units, cgroups and
+// processes. (What users there are is in files.) test/guests/test brings the package along.
 func TestPurgedPackageLeavesNothingInGuest(t *testing.T) {
 	deb := os.Getenv("BERTH_DEB")
 	if deb == "" || os.Getenv("BERTH_GUEST") == "" {
@@ -118,8 +119,9 @@ func addCgroups(t *testing.T, to map[string]string) {
 	}
 }
 
-// addProcesses adds the programs that run, by their command lines: how many have the same one is no matter. Workers of udev
-// are left out: they come with a device's event, and go when there has been none for some seconds.
+// addProcesses adds the programs that run, by their command lines: how many have the same one is no
+// matter. Workers of udev are left out: they come with a device's event, and go when there has been
+// none for some seconds.
 func addProcesses(t *testing.T, to map[string]string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

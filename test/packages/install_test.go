@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A package is installed over this machine's own root, whose changes go to a folder: what is in it after a container has run and the
-// package was purged is what it leaves behind. rpm runs its scripts here as it does elsewhere, but knows none of what it depends on.
+// A package is installed over this machine's own root, whose changes go to a folder: what is in it
+// after a container has run and the package was purged is what it leaves behind. rpm runs its
+// scripts here as it does elsewhere, but knows none of what it depends on.
 func TestPurgedPackageLeavesNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -90,7 +91,8 @@ func purgeInOverlay(t *testing.T, file string) {
 	}
 }
 
-// ofDpkg are the files of dpkg itself, which it writes for every package, and caches that its triggers make anew.
+// ofDpkg are the files of dpkg itself, which it writes for every package, and caches that its
+// triggers make anew.
 func ofDpkg(name string) bool {
 	for _, own := range []string{"/var/lib/dpkg", "/var/log/dpkg.log", "/var/log/alternatives.log", "/var/cache", "/etc/ld.so.cache"} {
 		if name == own || strings.HasPrefix(name, own+"/") || strings.HasPrefix(name, own+"-") {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The shims that run are upgraded when another version of the package has come, and not by its first.
+// The shims that run are upgraded when another version of the package has come, and not by its
+// first.
 func TestPostinstall(t *testing.T) {
 	if _, err := os.Stat("/etc/berth/keep-shims"); err == nil {
 		t.Skip("this machine keeps its shims: /etc/berth/keep-shims")
@@ -26,7 +27,8 @@ func TestPostinstall(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
 			said := filepath.Join(dir, "said")
-			// It fails as one that some shims could not be upgraded by, which must not fail the installation.
+			// It fails as one that some shims could not be upgraded by, which must not fail the
+			// installation.
 			if err := os.WriteFile(filepath.Join(dir, "containerd-shim-berth-v2"), []byte("#!/bin/sh\necho \"$*\" > "+said+"\nexit 1\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}

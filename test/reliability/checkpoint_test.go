@@ -22,8 +22,8 @@ func freshImages(w *worker) {
 	}
 }
 
-// What criu has begun it ends by itself, or gives up, when nobody hears it any more: the container runs on as if nothing had been, or
-// has ended, and goes away as any other.
+// What criu has begun it ends by itself, or gives up, when nobody hears it any more: the container
+// runs on as if nothing had been, or has ended, and goes away as any other.
 func TestKilledCheckpoint(t *testing.T) {
 	criu := harness.NeedCriu(t)
 	for name, flags := range map[string][]string{"and left running": {"--leave-running"}, "and ended": nil} {

@@ -23,7 +23,8 @@ type crash struct {
 	of func(w *worker) []string
 	// prepare makes what the command needs, before each run.
 	prepare func(w *worker)
-	// recover is what somebody does who finds the results: by the number of the run, so that several ways can take turns.
+	// recover is what somebody does who finds the results: by the number of the run, so that
+	// several ways can take turns.
 	recover func(t *testing.T, w *worker, run int, about string)
 }
 
@@ -91,7 +92,8 @@ func (c *crash) flagsOf(w *worker) []string {
 	return slices.Concat(c.flags, c.of(w))
 }
 
-// byForce deletes the container in three ways in turn: at once; when gc has been there; and when it has been asked for its state.
+// byForce deletes the container in three ways in turn: at once; when gc has been there; and when it
+// has been asked for its state.
 func byForce(t *testing.T, w *worker, run int, about string) {
 	t.Helper()
 	switch run % 3 {
@@ -164,7 +166,8 @@ func TestKilledDelete(t *testing.T) {
 	}
 }
 
-// A command on a running container is killed: the container goes on, can be handled, and takes the same command again.
+// A command on a running container is killed: the container goes on, can be handled, and takes the
+// same command again.
 func TestKilledOnARunningContainer(t *testing.T) {
 	limits := []string{"--memory", "300000000", "--pids-limit", "200", "--cpu-share", "512"}
 	for name, c := range map[string]crash{

@@ -22,12 +22,13 @@ func (f failure) String() string { return fmt.Sprintf("%s fails with %s", f.call
 
 var errnos = []string{"EPERM", "ENOSYS", "ENOMEM", "EINTR", "ENOSPC"}
 
-// failures are the runs for the calls of a command: each call with each errno, but of many calls of a kind only the first few,
-// and the others with one errno in turn.
+// failures are the runs for the calls of a command: each call with each errno, but of many calls of
+// a kind only the first few, and the others with one errno in turn.
 func failures(calls []call) []failure {
 	var all []failure
 	seen := map[string]int{}
-	// Up to here it was the Go runtime, which gives up by itself: that the engine lets no descriptor leak is the first thing it does.
+	// Up to here it was the Go runtime, which gives up by itself: that the engine lets no
+	// descriptor leak is the first thing it does.
 	begin := slices.IndexFunc(calls, func(c call) bool { return c.name == "close_range" })
 	for i, c := range calls[max(begin, 0):] {
 		switch {
@@ -47,7 +48,8 @@ func failures(calls []call) []failure {
 	return all
 }
 
-// tolerated are calls whose failure is not the command's, each with the reason. Any other must be an error.
+// tolerated are calls whose failure is not the command's, each with the reason. Any other must be
+// an error.
 type tolerated struct {
 	call   string // a pattern for "PROCESS:NAME" or "PROCESS:NAME PATH"
 	errnos string // some of them, "" for all
@@ -133,7 +135,8 @@ func rightError(t *testing.T, o outcome, f failure) {
 // madeAgain are calls that are made again when a signal has interrupted them.
 var madeAgain = tolerated{"[02]:(flock|openat|read|write|mkdirat|fstat|newfstatat|unlinkat|renameat|wait4|recvmsg|poll|getdents64|pread64)( .*)?", "EINTR", "made again"}
 
-// looks are calls of the engine by which it finds something out that has an answer for when it can't.
+// looks are calls of the engine by which it finds something out that has an answer for when it
+// can't.
 var looks = []tolerated{
 	madeAgain,
 	{"0:close_range", "", "the descriptors are marked one by one"},

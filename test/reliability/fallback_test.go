@@ -11,7 +11,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// What docs/kernel-features.md says of kernels that lack something: the calls of it fail as they do there.
+// What docs/kernel-features.md says of kernels that lack something: the calls of it fail as they do
+// there.
 func TestKernelsThatLackSomething(t *testing.T) {
 	for name, lack := range map[string]struct {
 		fault   []string

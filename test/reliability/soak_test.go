@@ -44,7 +44,8 @@ func side(n, atATime int, do func(i int)) {
 	group.Wait()
 }
 
-// Rounds of create, start, exec, kill and delete, 8 at a time. The end of the test looks for what is left; BERTH_ROUNDS says how many.
+// Rounds of create, start, exec, kill and delete, 8 at a time. The end of the test looks for what
+// is left; BERTH_ROUNDS says how many.
 func TestSoak(t *testing.T) {
 	rounds := number(t, "BERTH_ROUNDS", 100)
 	b := harness.New(t)
@@ -76,14 +77,16 @@ func TestSoak(t *testing.T) {
 		c.WaitExit()
 		c.Delete()
 	})
-	// The kernel counts those that it has still to free too, which takes it a while: a leak would be one for each round and hierarchy.
+	// The kernel counts those that it has still to free too, which takes it a while: a leak would
+	// be one for each round and hierarchy.
 	wait.Until(t, fmt.Sprintf("no more cgroups than before, %d, but for one of each round", before), func() bool { return groups()-before <= rounds })
 	b.Berth("list", "-q").OK(t)
 	t.Logf("%d rounds", rounds)
 	harness.Report(t, "rounds", rounds)
 }
 
-// Many containers at once, started, entered, paused, updated and removed. BERTH_STRESS says how many; make stress has 500.
+// Many containers at once, started, entered, paused, updated and removed. BERTH_STRESS says how
+// many; make stress has 500.
 func TestStress(t *testing.T) {
 	n := number(t, "BERTH_STRESS", 24)
 	b := harness.New(t)

@@ -13,8 +13,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Where systemd would cut a container off from its devices for an instant, it stands still while its unit's limits are changed (cgroup v1). When
-// the update is killed then, the next command lets it go on, whichever that is.
+// Where systemd would cut a container off from its devices for an instant, it stands still while
+// its unit's limits are changed (cgroup v1). When the update is killed then, the next command lets
+// it go on, whichever that is.
 func TestKilledUpdateOfAUnit(t *testing.T) {
 	harness.Controller(t, "pids")
 	harness.Controller(t, "devices") // only version 1 has such a one

@@ -79,8 +79,8 @@ func TestFullDisk(t *testing.T) {
 	harness.Report(t, "surroundings", made+refused)
 }
 
-// The state becomes read-only, as file systems do on errors: what is running can be looked at and stopped, nothing is half done,
-// and all is well when it can be written to again.
+// The state becomes read-only, as file systems do on errors: what is running can be looked at and
+// stopped, nothing is half done, and all is well when it can be written to again.
 func TestReadOnlyState(t *testing.T) {
 	b := harness.New(t)
 	stateOn(t, b, "size=1m")
@@ -110,7 +110,8 @@ func TestReadOnlyState(t *testing.T) {
 	harness.Report(t, "surroundings", 1)
 }
 
-// The memory limit is reached at some moment of the making: it is made, or said why not, and nothing is left.
+// The memory limit is reached at some moment of the making: it is made, or said why not, and
+// nothing is left.
 func TestMemoryLimitDuringCreate(t *testing.T) {
 	harness.Controller(t, "memory")
 	b := harness.New(t)
@@ -214,8 +215,9 @@ func TestCgroupMadeInBetween(t *testing.T) {
 	harness.Report(t, "surroundings", made+refused)
 }
 
-// The clock jumps: the only thing that is kept by it is when a container was made, and nothing is decided by that. Ages and timeouts go by
-// the monotonic clock, processes are known by ticks since boot.
+// The clock jumps: the only thing that is kept by it is when a container was made, and nothing is
+// decided by that. Ages and timeouts go by the monotonic clock, processes are known by ticks since
+// boot.
 func TestClockJumps(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang").RunDetached()
@@ -244,8 +246,8 @@ func TestClockJumps(t *testing.T) {
 	harness.Report(t, "surroundings", 2)
 }
 
-// The clock itself is set, years back and years on, while containers are made, entered and removed. Only where the machine is the test's
-// own: in a guest, whose runner says so.
+// The clock itself is set, years back and years on, while containers are made, entered and removed.
+// Only where the machine is the test's own: in a guest, whose runner says so.
 func TestClockIsSet(t *testing.T) {
 	if os.Getenv("BERTH_GUEST") == "" {
 		harness.Skip(t, "sets the machine's clock: only in a guest of test/guests")

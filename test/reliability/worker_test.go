@@ -110,7 +110,8 @@ func (w *worker) run(verb string, flags, words []string, fault ...string) outcom
 	return o
 }
 
-// gone waits until the processes of a run have ended, and takes the status of those that came to this process.
+// gone waits until the processes of a run have ended, and takes the status of those that came to
+// this process.
 func (w *worker) gone(t *testing.T, o outcome) {
 	t.Helper()
 	for _, pid := range o.pids[min(1, len(o.pids)):] {

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-runtime/berth/cgroup"
 )
 
-// What the examples print depends on the machine, so that go test compiles them only. Here each is run where it
-// belongs: in a service of systemd, one that is delegated for the island.
+// What the examples print depends on the machine, so that go test compiles them only. Here each is
+// run where it belongs: in a service of systemd, one that is delegated for the island.
 func TestExamples(t *testing.T) {
 	const inUnit = "PLACEMENT_EXAMPLE"
 	examples := map[string]func(){"yes": ExampleIsland, "no": ExampleTerritory}

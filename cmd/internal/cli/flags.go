@@ -127,8 +127,9 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 	return rest, nil
 }
 
-// bundle takes letters written together apart, as getopt(3) does: -nvr NAME is -n -v -r NAME. All but
-// the last are switches. A word of letters that is close to an option's name is a typing mistake.
+// bundle takes letters written together apart, as getopt(3) does: -nvr NAME is -n -v -r NAME. All
+// but the last are switches. A word of letters that is close to an option's name is a typing
+// mistake.
 func (f *Flags) bundle(arg string) (letters []string, ok bool) {
 	if len(arg) < 3 || arg[1] == '-' || len(arg) > 5 && typo.Meant("-"+arg, f.spellings()) != "" {
 		return nil, false

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Any command line is either understood or refused, and every argument behind "--" arrives as it is.
+// Any command line is either understood or refused, and every argument behind "--" arrives as it
+// is.
 func FuzzArguments(f *testing.F) {
 	for _, line := range []string{
 		"id", "--flag id", "-f id", "--text=x id", "--text x id", "-t x id", "-tx id", "--number 7 id", "--number=-7 id", "--list a --list b id", "id --flag",

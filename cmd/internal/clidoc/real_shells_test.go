@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// inShell has the script of a shell in a folder with two files, and gives what the shell offers at the end of lines.
+// inShell has the script of a shell in a folder with two files, and gives what the shell offers at
+// the end of lines.
 func inShell(t *testing.T, shell, file string, offers func(t *testing.T, dir, line string) []string) {
 	t.Helper()
 	if _, err := exec.LookPath(shell); err != nil {
@@ -69,8 +70,8 @@ func TestFishItself(t *testing.T) {
 	})
 }
 
-// zshOffers has an interactive zsh complete the line $1, on a terminal as it wants one. What would be added to the line is printed
-// between two marks.
+// zshOffers has an interactive zsh complete the line $1, on a terminal as it wants one. What would
+// be added to the line is printed between two marks.
 const zshOffers = `
 zmodload zsh/zpty
 zpty inner zsh -f -i

@@ -37,8 +37,8 @@ func MakeRaw(fd int) (*Raw, error) {
 	return r, nil
 }
 
-// ClearONLCR has a terminal's output come without carriage returns, for one whose output is copied to
-// another terminal that adds them, or to a file that should have none.
+// ClearONLCR has a terminal's output come without carriage returns, for one whose output is copied
+// to another terminal that adds them, or to a file that should have none.
 func ClearONLCR(fd int) error {
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err == nil {

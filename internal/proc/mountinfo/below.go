@@ -9,12 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Below lists the mount that a directory of this process lies on and the mounts below that one, those of the given types, in the
-// order of the table. Of a mount's own options it tells "ro" or "rw" alone, and of the file system's the same and its own.
+// Below lists the mount that a directory of this process lies on and the mounts below that one,
+// those of the given types, in the order of the table. Of a mount's own options it tells "ro" or
+// "rw" alone, and of the file system's the same and its own.
 //
-// It costs what lies there, and not what the host has mounted: the kernel takes 6.5 ms to write a table of 5,000 mounts,
-// and 0.07 ms to answer this. Where it has no listmount(2) and statmount(2) (Linux 6.8), or a filter forbids them, the
-// error is errors.ErrUnsupported, and the caller reads the table.
+// It costs what lies there, and not what the host has mounted: the kernel takes 6.5 ms to write a
+// table of 5,000 mounts, and 0.07 ms to answer this. Where it has no listmount(2) and statmount(2)
+// (Linux 6.8), or a filter forbids them, the error is errors.ErrUnsupported, and the caller reads
+// the table.
 func Below(dir string, types ...string) ([]Entry, error) {
 	top, err := sys.MountID(dir)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The mounts below the root are those of the table, but for the root's own parent, if that is shown.
+// The mounts below the root are those of the table, but for the root's own parent, if that is
+// shown.
 func TestBelowIsTheTable(t *testing.T) {
 	below, err := Below("/")
 	if errors.Is(err, errors.ErrUnsupported) {

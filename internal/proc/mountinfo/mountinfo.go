@@ -45,9 +45,9 @@ func Parse(text string, types ...string) []Entry {
 	return entries
 }
 
-// parseLine reads what is before and behind the separator. Fields end at one space and nothing else: the kernel escapes
-// space, tab, line feed and backslash (show_mountinfo), so a mount point may hold U+00A0 or a carriage return as it is, and
-// the source of a mount may be empty.
+// parseLine reads what is before and behind the separator. Fields end at one space and nothing
+// else: the kernel escapes space, tab, line feed and backslash (show_mountinfo), so a mount point
+// may hold U+00A0 or a carriage return as it is, and the source of a mount may be empty.
 func parseLine(head, tail string) (Entry, bool) {
 	var e Entry
 	var err error

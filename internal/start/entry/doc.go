@@ -1,5 +1,5 @@
-// Package entry is where a program begins, before Go's runtime does, if it was linked
-// with -E=berth_entry (build/scripts/build does so for berth and the shim). It arranges two things that
+// Package entry is where a program begins, before Go's runtime does, if it was linked with
+// -E=berth_entry (build/scripts/build does so for berth and the shim). It arranges two things that
 // can't be had later, and that are a fifth of what a short command takes; see
 // docs/decisions/entry.md.
 //

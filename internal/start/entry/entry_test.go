@@ -136,7 +136,8 @@ func check(t *testing.T, runner []string, path string) {
 	}
 }
 
-// Go makes one thread beside the main one, which watches. A loaded machine may need another, but not each time.
+// Go makes one thread beside the main one, which watches. A loaded machine may need another, but
+// not each time.
 func checkThreads(t *testing.T, path string) {
 	var counts []int
 	for range 20 {
@@ -160,8 +161,8 @@ func TestOtherEntry(t *testing.T) {
 	}
 }
 
-// Go may have fetched its toolchain by itself, into the module cache, where no overlay may replace a file: on
-// Debian 13 that is how the Go of go.mod is had.
+// Go may have fetched its toolchain by itself, into the module cache, where no overlay may replace
+// a file: on Debian 13 that is how the Go of go.mod is had.
 func TestBuildWithFetchedToolchain(t *testing.T) {
 	overlay, err := filepath.Abs("../../../build/scripts/overlay")
 	if err != nil {

@@ -15,7 +15,8 @@ const (
 	manyDocuments = "a second document; one file is one configuration"
 )
 
-// decode reads the one document of a text. Its errors are without a line; read is how many lines it took.
+// decode reads the one document of a text. Its errors are without a line; read is how many lines it
+// took.
 func decode(text string) (document *yaml.Node, read int, err error) {
 	all := 1 + strings.Count(strings.TrimSuffix(text, "\n"), "\n")
 	switch {
@@ -62,8 +63,8 @@ func (r *lineReader) Read(p []byte) (int, error) {
 }
 
 // firstBad is the line that a text cannot be read beyond: the one behind the longest beginning that
-// can be. The library's own errors have the line where the block around the mistake begins, or none.
-// It looked at no more than some lines.
+// can be. The library's own errors have the line where the block around the mistake begins, or
+// none. It looked at no more than some lines.
 func firstBad(text string, lines int) int {
 	for ; lines > 1; lines-- {
 		end := 0

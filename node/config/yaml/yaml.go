@@ -61,7 +61,8 @@ func Parse(text string) (*Node, error) {
 	return n, nil
 }
 
-// source is the text by lines. The nodes do not have all that is refused: a look at the place they come from does.
+// source is the text by lines. The nodes do not have all that is refused: a look at the place they
+// come from does.
 type source []string
 
 // at gives the rest of the line that a node begins on. Columns count characters.
@@ -134,9 +135,9 @@ func noValue(n *Node) error {
 	return &Error{n.Line, fmt.Sprintf("%.40q is not a key with its value: a colon with a space behind it is missing", n.Text)}
 }
 
-// scalar finds one in the line it begins on, and gives the rest of that. It refuses what readers take
-// for different things: over several lines, spaces and breaks are folded by rules that few know by
-// heart, and a line indented by mistake would become a part of the value above it.
+// scalar finds one in the line it begins on, and gives the rest of that. It refuses what readers
+// take for different things: over several lines, spaces and breaks are folded by rules that few
+// know by heart, and a line indented by mistake would become a part of the value above it.
 func scalar(n *yaml.Node, here string) (rest string, err error) {
 	whole := false
 	switch n.Style {

@@ -92,7 +92,8 @@ func Open(dir, boot string) (*Record, error) {
 	return r, nil
 }
 
-// takeLock locks the file that is in the directory now: one that was waited for may have been removed by Clear.
+// takeLock locks the file that is in the directory now: one that was waited for may have been
+// removed by Clear.
 func takeLock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "lock")
 	for {
@@ -130,7 +131,8 @@ func takeLock(dir string) (*os.File, error) {
 	}
 }
 
-// Clear removes the record's files and, where nothing else is in it, its directory, if nothing is on record.
+// Clear removes the record's files and, where nothing else is in it, its directory, if nothing is
+// on record.
 func (r *Record) Clear() error {
 	if len(r.Changes) > 0 {
 		return nil

@@ -8,7 +8,8 @@ type Instruction struct {
 	K    uint32
 }
 
-// The operations of a seccomp filter, class and mode in one. The values are those of <linux/bpf_common.h>.
+// The operations of a seccomp filter, class and mode in one. The values are those of
+// <linux/bpf_common.h>.
 const (
 	LoadWord      = 0x20 // BPF_LD|BPF_W|BPF_ABS: A = the 32-bit word at K of struct seccomp_data
 	And           = 0x54 // BPF_ALU|BPF_AND|BPF_K: A &= K

@@ -12,8 +12,9 @@ func (e *FaultError) Error() string {
 	return fmt.Sprintf("instruction %d %s", e.At, e.Problem)
 }
 
-// Check says whether the kernel takes the program as a seccomp filter: the rules of bpf_check_classic() (net/core/filter.c)
-// that can apply here, and of seccomp_check_filter() (kernel/seccomp.c), which allows fewer operations.
+// Check says whether the kernel takes the program as a seccomp filter: the rules of
+// bpf_check_classic() (net/core/filter.c) that can apply here, and of seccomp_check_filter()
+// (kernel/seccomp.c), which allows fewer operations.
 func Check(program []Instruction) error {
 	if len(program) == 0 || len(program) > MaxInstructions {
 		return &FaultError{0, fmt.Sprintf("is one of %d; a program has 1 to %d", len(program), MaxInstructions)}

@@ -1,7 +1,7 @@
 package cbpf
 
-// Run interprets a program that Check accepts. It gives the returned value and the number of instructions it took. The
-// byte order is that of the machine whose call it is.
+// Run interprets a program that Check accepts. It gives the returned value and the number of
+// instructions it took. The byte order is that of the machine whose call it is.
 func Run(program []Instruction, data *Data, bigEndian bool) (value uint32, steps int) {
 	var a uint32
 	for pc := 0; ; pc++ {

@@ -11,7 +11,8 @@ type Table struct {
 	base    uint32
 }
 
-// The tables of the architectures. Byte order makes no difference to them, so that MIPS and MIPSEL share one.
+// The tables of the architectures. Byte order makes no difference to them, so that MIPS and MIPSEL
+// share one.
 var (
 	X86         = Table{numbers: numbersX86}
 	X86_64      = Table{numbers: numbersX86_64}
@@ -33,8 +34,9 @@ var (
 	SH          = Table{numbers: numbersSH}
 )
 
-// ARMPrivate is the first number of ARM's own calls (cacheflush, set_tls and others), which are no part of the list
-// that grows with each kernel. The table holds them from 0xf000 on, to stay within 16 bits.
+// ARMPrivate is the first number of ARM's own calls (cacheflush, set_tls and others), which are no
+// part of the list that grows with each kernel. The table holds them from 0xf000 on, to stay within
+// 16 bits.
 const ARMPrivate = 0x0f0000
 
 const (
@@ -69,7 +71,8 @@ func Find(name string) (ID, bool) {
 	return ID(lo), lo < count && Name(ID(lo)) == name
 }
 
-// Number is the number of the call on the architecture, as seccomp_data.nr holds it: with the base of the ABI.
+// Number is the number of the call on the architecture, as seccomp_data.nr holds it: with the base
+// of the ABI.
 func (t *Table) Number(id ID) (uint32, bool) {
 	nr := word(t.numbers, int(id))
 	switch {
@@ -81,7 +84,8 @@ func (t *Table) Number(id ID) (uint32, bool) {
 	return t.base + nr, true
 }
 
-// NameOf is the name behind a number. It looks through the whole table: it is there to explain, not to filter.
+// NameOf is the name behind a number. It looks through the whole table: it is there to explain, not
+// to filter.
 func (t *Table) NameOf(nr uint32) (string, bool) {
 	for id := range ID(count) {
 		if n, ok := t.Number(id); ok && n == nr {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// x/sys has the numbers of most architectures too, from the headers of a newer kernel, made by another generator.
+// x/sys has the numbers of most architectures too, from the headers of a newer kernel, made by
+// another generator.
 func TestAgainstXSys(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
 	if err != nil {
@@ -46,7 +47,8 @@ func TestAgainstXSys(t *testing.T) {
 			}
 			seen, last = seen+1, max(last, want)
 		}
-		// And nothing here is missing there, but for ARM's own calls and what is newer than that release of x/sys.
+		// And nothing here is missing there, but for ARM's own calls and what is newer than that
+		// release of x/sys.
 		own := 0
 		for _, number := range table.All {
 			if uint64(number) <= last {

@@ -81,8 +81,8 @@ func (r *Runtime) make(ctx context.Context, spec *engine.Create, args []string) 
 	return c, p, nil
 }
 
-// halfMade is the error of a command that has made its process, where something that came with it is missing: the
-// process is there, and nobody has it.
+// halfMade is the error of a command that has made its process, where something that came with it
+// is missing: the process is there, and nobody has it.
 type halfMade struct{ err error }
 
 func (e *halfMade) Error() string { return e.err.Error() }

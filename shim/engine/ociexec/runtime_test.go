@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// playRuntime notes its command in the root, keeps a directory for each container there, and makes a process that lasts.
+// playRuntime notes its command in the root, keeps a directory for each container there, and makes
+// a process that lasts.
 func playRuntime(wrong string, args []string) {
 	value := func(option string) string {
 		if i := slices.Index(args, option); i >= 0 {

@@ -198,8 +198,8 @@ func LoadEnd(dir string) (End, bool) {
 	return End{Pid: pid, Status: int(status), At: time.Unix(0, nanos)}, true
 }
 
-// parsePid gives 0 for what can't be a process: a file of the bundle may have been cut short, or be another's. A negative number would be a
-// process group that it is passed on to.
+// parsePid gives 0 for what can't be a process: a file of the bundle may have been cut short, or be
+// another's. A negative number would be a process group that it is passed on to.
 func parsePid(text string) int {
 	const most = 1 << 22 // PID_MAX_LIMIT of include/linux/threads.h
 	pid, err := strconv.ParseUint(text, 10, 32)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzNotes: whatever has got into the files of a bundle, what is read of them is a process that can be, or nothing, and what was read
-// is read again the same once it has been written.
+// FuzzNotes: whatever has got into the files of a bundle, what is read of them is a process that
+// can be, or nothing, and what was read is read again the same once it has been written.
 func FuzzNotes(f *testing.F) {
 	f.Add("42 137 1700000000000000000", "42\n", `{"linux":{"namespaces":[{"type":"pid"}]}}`, "/other")
 	f.Add("-1 0 0", "-1", `{"annotations":null,"process":{"args":["a"]},"linux":{"cgroupsPath":"a.slice:b:c"}}`, "")

@@ -19,8 +19,9 @@ func New() *Table {
 	return &Table{files: make(map[uint32]*os.File), numbers: make(map[uint32]bool)}
 }
 
-// Number notes a file, and gives its descriptor's number: 0 of none, and of one that is closed. (0 is a standard
-// stream, and never a file that is handed on.) os.File.Fd would set it to blocking, for the file as it is open in every process.
+// Number notes a file, and gives its descriptor's number: 0 of none, and of one that is closed. (0
+// is a standard stream, and never a file that is handed on.) os.File.Fd would set it to blocking,
+// for the file as it is open in every process.
 func (t *Table) Number(f *os.File) (n uint32) {
 	if f == nil {
 		return 0
@@ -36,7 +37,8 @@ func (t *Table) Number(f *os.File) (n uint32) {
 	return n
 }
 
-// File gives the file behind a number: nil for 0. From then on it is closed on an execve, as all files are.
+// File gives the file behind a number: nil for 0. From then on it is closed on an execve, as all
+// files are.
 func (t *Table) File(n uint32, name string) (*os.File, error) {
 	if n == 0 {
 		return nil, nil

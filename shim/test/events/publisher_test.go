@@ -144,7 +144,8 @@ func TestOrderIsKept(t *testing.T) {
 	d.check(t, 500)
 }
 
-// An event whose taking the daemon could not answer any more comes again, with the same timestamp; nothing else comes twice.
+// An event whose taking the daemon could not answer any more comes again, with the same timestamp;
+// nothing else comes twice.
 func TestNothingIsLostOrDoubledOverARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	d := &daemon{}

@@ -14,8 +14,9 @@ import (
 	"github.com/berth-runtime/berth/test/containerd"
 )
 
-// Shims are upgraded again and again under containerd, which sees nothing of it: each line that containers and execs write comes once
-// and in its order, each wait is answered, and so is each event.
+// Shims are upgraded again and again under containerd, which sees nothing of it: each line that
+// containers and execs write comes once and in its order, each wait is answered, and so is each
+// event.
 func TestUpgradedLive(t *testing.T) {
 	containerd.Each(t, func(t *testing.T, r containerd.Release) {
 		t.Run("container", func(t *testing.T) { upgradedLive(t, newDaemon(t, r)) })

@@ -22,8 +22,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Before each call of the shim and its inits, a client of its socket asks for what it must not get, or says what is no request. The
-// container's life goes on as if there were no such client, and the shim neither falls over nor keeps any of it.
+// Before each call of the shim and its inits, a client of its socket asks for what it must not get,
+// or says what is no request. The container's life goes on as if there were no such client, and the
+// shim neither falls over nor keeps any of it.
 func TestHostileClientAtEachStep(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("needs amd64: test/fault changes registers by hand")
@@ -45,7 +46,8 @@ func TestHostileClientAtEachStep(t *testing.T) {
 	harness.Report(t, "client words", said)
 }
 
-// hostileWords are what the client says, a connection each. None asks for what ends the container: the client of a shim may do that.
+// hostileWords are what the client says, a connection each. None asks for what ends the container:
+// the client of a shim may do that.
 func hostileWords(id string) [][]byte {
 	ask := func(service, method string, m proto.Message) []byte {
 		payload, err := proto.Marshal(m)
@@ -85,7 +87,8 @@ func hostileWords(id string) [][]byte {
 	}
 }
 
-// liveBesideClient leads a life in whose steps the client says one word after another, from the first on.
+// liveBesideClient leads a life in whose steps the client says one word after another, from the
+// first on.
 func (n *node) liveBesideClient(first int) (said int) {
 	t := n.t
 	t.Helper()

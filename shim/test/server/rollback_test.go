@@ -20,8 +20,9 @@ import (
 	"github.com/berth-runtime/berth/shim/task"
 )
 
-// others is a shim of a later version, whose state has a field more, and that fails in one way or another when it is called by a
-// certain name. It is made of the sources as they are, with some lines replaced.
+// others is a shim of a later version, whose state has a field more, and that fails in one way or
+// another when it is called by a certain name. It is made of the sources as they are, with some
+// lines replaced.
 var others = sync.OnceValues(func() (string, error) {
 	top, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/berth-runtime/berth").Output()
 	if err != nil {
@@ -257,7 +258,8 @@ func TestUpgradeIsUndoneLate(t *testing.T) {
 	c.end()
 }
 
-// From one version to the next, and back, with a state that knows more than the one before understands.
+// From one version to the next, and back, with a state that knows more than the one before
+// understands.
 func TestUpgradeToTheNextVersionAndBack(t *testing.T) {
 	n := newNode(t)
 	c := n.talking("c")

@@ -44,9 +44,11 @@ var buildFault = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// Each call by which the shim changes something, from its start to its end, is its last one in some run: SIGKILL comes after it, and
-// one delete, as containerd calls it then, leaves nothing. So it is for what an init does on the shim's behalf. The shim's threads make
-// their calls in no fixed order, so that the steps are counted through rather than named; the runs go on until a life has no more of them.
+// Each call by which the shim changes something, from its start to its end, is its last one in some
+// run: SIGKILL comes after it, and one delete, as containerd calls it then, leaves nothing. So it
+// is for what an init does on the shim's behalf. The shim's threads make their calls in no fixed
+// order, so that the steps are counted through rather than named; the runs go on until a life has
+// no more of them.
 func TestShimIsKilledAfterEachStep(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("needs amd64: test/fault changes registers by hand")
@@ -166,7 +168,8 @@ func socketIn(answer []byte) string {
 	return strings.TrimPrefix(r.Address, "unix://")
 }
 
-// liveUntilKilled makes each call that a container's life has, and ends with the error of the first that is not answered.
+// liveUntilKilled makes each call that a container's life has, and ends with the error of the first
+// that is not answered.
 func (b *box) liveUntilKilled(answer []byte) error {
 	conn, err := net.Dial("unix", socketIn(answer))
 	if err != nil {

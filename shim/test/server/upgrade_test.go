@@ -36,12 +36,14 @@ func linesOf(n int) string {
 	return b.String()
 }
 
-// counting is a script that writes numbered lines, as fast as they are taken, and ends with a status.
+// counting is a script that writes numbered lines, as fast as they are taken, and ends with a
+// status.
 func counting(lines, status int) []string {
 	return []string{"sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); echo $i; done; exit %d", lines, status)}
 }
 
-// A shim is upgraded again and again, while a container and an exec in it write, a terminal is talked to, and clients wait for all of them.
+// A shim is upgraded again and again, while a container and an exec in it write, a terminal is
+// talked to, and clients wait for all of them.
 func TestUpgraded(t *testing.T) {
 	n := newNode(t)
 	const lines = 60000
@@ -96,8 +98,9 @@ func TestUpgraded(t *testing.T) {
 	n.wantEvents("c", "create", "start", "exec-added", "exec-started", "exit e 8", "exit c 7", "delete", "delete")
 }
 
-// More of what a shim may be in the middle of when it is upgraded: a terminal that is talked to, input that the process does not read yet,
-// a container that is only created, one that has ended and not been deleted, and a pause.
+// More of what a shim may be in the middle of when it is upgraded: a terminal that is talked to,
+// input that the process does not read yet, a container that is only created, one that has ended
+// and not been deleted, and a pause.
 func TestUpgradedInEveryState(t *testing.T) {
 	n := newNode(t)
 	upgrade := func() {
@@ -191,7 +194,8 @@ func TestUpgradedInEveryState(t *testing.T) {
 	n.wantEvents("c", "create", "start", "paused", "resumed", "exec-added", "exec-added", "delete", "exec-started", "exit waiting 0", "exit c 4", "delete")
 }
 
-// Kills for want of memory are told of after an upgrade, once, and those of before are not told of again.
+// Kills for want of memory are told of after an upgrade, once, and those of before are not told of
+// again.
 func TestUpgradedOOM(t *testing.T) {
 	n := newNode(t)
 	keeper := n.define("keeper", n.spec("keeper", "sleep", "1000"))
@@ -263,8 +267,8 @@ func TestUpgradedSandbox(t *testing.T) {
 	s.gone()
 }
 
-// A connection on which half of a request has come when the shim is upgraded, at any of its bytes, and one whose peer
-// does not read its answers.
+// A connection on which half of a request has come when the shim is upgraded, at any of its bytes,
+// and one whose peer does not read its answers.
 func TestUpgradedInTheMiddleOfAFrame(t *testing.T) {
 	n := newNode(t)
 	b := n.define("c", n.spec("c", "sleep", "1000"))

@@ -11,7 +11,8 @@ type act struct {
 	by   string // the principal
 	do   string
 	undo string // "" where it leaves nothing to undo, or nothing that can be
-	// once is set where the rest of the command has to meet what it has left: such an act has a run for each step.
+	// once is set where the rest of the command has to meet what it has left: such an act has a run
+	// for each step.
 	once bool
 	// only are the commands that it is for; nil for all.
 	only []string
@@ -48,8 +49,9 @@ const (
 	user    = "user"    // another user of the host, with the number of the container's
 )
 
-// names are components of the root and of the volume, as the sibling sees them: of mount targets, of what is masked or read-only, of
-// what init looks for there, and of a mount's source. Each has a double under NAME.other.
+// names are components of the root and of the volume, as the sibling sees them: of mount targets,
+// of what is masked or read-only, of what init looks for there, and of a mount's source. Each has a
+// double under NAME.other.
 var names = strings.Fields(`/shared/proc /shared/sys /shared/dev /shared/etc /shared/etc/passwd /shared/etc/secret /shared/etc/fixed
 	/shared/home /shared/home/user /shared/srv /shared/srv/a /shared/var /shared/var/cache /shared/inside /shared/opt
 	/shared/opt/nodes /volume/data`)
@@ -114,8 +116,8 @@ func acts(outside string) []act {
 	return all
 }
 
-// messages are words for forge: each kind of Ask that there is and some that there are not, with values around what is counted by
-// them; and messages of any size.
+// messages are words for forge: each kind of Ask that there is and some that there are not, with
+// values around what is counted by them; and messages of any size.
 func messages() (words []string) {
 	for kind := range 26 {
 		words = append(words, fmt.Sprint(kind, ",", []string{"0", "1", "0xffffffff", "0xffffffffffffffff"}[kind%4]))

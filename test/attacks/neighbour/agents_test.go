@@ -11,7 +11,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// An agent is a process of a principal: test/inside, doing what it is told with the rights that it has.
+// An agent is a process of a principal: test/inside, doing what it is told with the rights that it
+// has.
 type agent struct {
 	stdin, stdout *os.File // the process's
 	to, from      *os.File

@@ -12,7 +12,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// canary is what nobody may change: a folder of the host's, a container with its cgroups and its state, the host's mounts and parameters.
+// canary is what nobody may change: a folder of the host's, a container with its cgroups and its
+// state, the host's mounts and parameters.
 type canary struct {
 	b       *harness.Box
 	outside string

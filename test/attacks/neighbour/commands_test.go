@@ -8,7 +8,8 @@ type command struct {
 	flags []string
 	words []string // after the id
 	needs state
-	// notify is set where systemd is to be told of the container, through a socket that this can reach.
+	// notify is set where systemd is to be told of the container, through a socket that this can
+	// reach.
 	notify bool
 	// not are shapes that it is not for.
 	not []string

@@ -26,8 +26,8 @@ func namespacesOf(pid int) map[string]string {
 	return found
 }
 
-// examine looks at a process of the container from the host, and tells by what it is more than it may be. Once it has begun to run, its
-// descriptors are its own.
+// examine looks at a process of the container from the host, and tells by what it is more than it
+// may be. Once it has begun to run, its descriptors are its own.
 func (t *trial) examine(pid int, r rights, executed bool) (more []string) {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	status := statusOf(string(read(dir + "status")))
@@ -102,8 +102,9 @@ func (t *trial) descriptors(dir string) (more []string) {
 	return more
 }
 
-// covered sees to it that, wherever a procfs or sysfs was mounted in the container, what of it is to be masked is, and what of it is
-// to be read-only is. By whatever names it can be reached later, it is the same mount.
+// covered sees to it that, wherever a procfs or sysfs was mounted in the container, what of it is
+// to be masked is, and what of it is to be read-only is. By whatever names it can be reached later,
+// it is the same mount.
 func (t *trial) covered(mounts []view.Mount) (more []string) {
 	kinds := map[string]string{"proc": "/proc", "sysfs": "/sys"}
 	for _, m := range mounts {

@@ -37,7 +37,8 @@ type hole struct {
 	what, shape, deed, again string
 }
 
-// share is the seed and the time that there is: of the day, so that each day has another share, unless the environment says otherwise.
+// share is the seed and the time that there is: of the day, so that each day has another share,
+// unless the environment says otherwise.
 func share(t *testing.T) (seed uint64, budget time.Duration) {
 	t.Helper()
 	seed, budget = uint64(time.Now().Unix()/(24*60*60)), time.Minute

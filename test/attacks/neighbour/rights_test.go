@@ -9,7 +9,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// rights are what a process of a container may have at most, in the host's ids, by its config alone.
+// rights are what a process of a container may have at most, in the host's ids, by its config
+// alone.
 type rights struct {
 	uid, gid     uint64
 	groups       []uint64
@@ -89,7 +90,8 @@ func (r *rights) exceeded(status map[string]string) (more []string) {
 	return more
 }
 
-// others compares the ids, which /proc tells in the reader's own numbers: it is for the status that the host reads.
+// others compares the ids, which /proc tells in the reader's own numbers: it is for the status that
+// the host reads.
 func (r *rights) others(status map[string]string) (more []string) {
 	for _, id := range []struct {
 		field string

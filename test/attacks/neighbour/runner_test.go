@@ -13,15 +13,16 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// TestHostileNeighbours has each principal do each of its acts at each step of each command, or a share of that: see the package's
-// documentation for what chooses it.
+// TestHostileNeighbours has each principal do each of its acts at each step of each command, or a
+// share of that: see the package's documentation for what chooses it.
 func TestHostileNeighbours(t *testing.T) {
 	r := newRun(t)
 	if again := os.Getenv("BERTH_AGAIN"); again != "" {
 		r.again(t, again)
 		return
 	}
-	// They are ended one after another, when nobody works any more: what a box finds left could be another one's at work.
+	// They are ended one after another, when nobody works any more: what a box finds left could be
+	// another one's at work.
 	var scenes []*scene
 	for i := range 2 {
 		scenes = append(scenes, newScene(t, firstUser+i))
@@ -44,7 +45,8 @@ func TestHostileNeighbours(t *testing.T) {
 	r.report(t)
 }
 
-// A series is a kind of container and a command, with one act at one step, or all acts in turn, each undone before the next.
+// A series is a kind of container and a command, with one act at one step, or all acts in turn,
+// each undone before the next.
 type series struct {
 	shape   shape
 	command command
@@ -54,7 +56,8 @@ type series struct {
 	place   int // of places, for once: how far on in the command
 }
 
-// places is how many of a command's steps an act is tried at that is not undone before the next step.
+// places is how many of a command's steps an act is tried at that is not undone before the next
+// step.
 const places = 4
 
 // firstUser and the one after it are nobody's on a host, nor another run's of these tests.
@@ -187,7 +190,8 @@ func (s *scene) placed(at func(step) *act) func(step) *act {
 	}
 }
 
-// blame finds the deed that did it: of the shortest beginning of what was done that still does, the last.
+// blame finds the deed that did it: of the shortest beginning of what was done that still does, the
+// last.
 func (r *run) blame(s *scene, t *trial) {
 	if !r.news(t) {
 		return

@@ -30,8 +30,8 @@ func TestNobodyActs(t *testing.T) {
 	}
 }
 
-// The invariants are not blind: of a container that has more than a config says, each thing that is more is found, and so is each
-// change to the canary.
+// The invariants are not blind: of a container that has more than a config says, each thing that is
+// more is found, and so is each change to the canary.
 func TestInvariantsSee(t *testing.T) {
 	s := newScene(t, firstUser)
 	defer func() { s.end(t); s.b.ReapOrphans() }()

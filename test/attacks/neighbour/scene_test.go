@@ -23,7 +23,8 @@ type scene struct {
 	target *harness.Container // the bundle that is made a container of in each trial
 	agents map[string]*agent  // by principal; the payload's comes and goes
 	close  []func()
-	// userID is a number of nobody's on the host: another user's, and that of containers which are not root.
+	// userID is a number of nobody's on the host: another user's, and that of containers which are
+	// not root.
 	userID int
 
 	member  int // the first process of the pod's other container
@@ -36,7 +37,8 @@ func newScene(t *testing.T, userID int) *scene {
 	harness.Fault(t)
 	s := &scene{b: b, canary: newCanary(b), agents: map[string]*agent{}, userID: userID}
 	s.target = b.Container()
-	// Not the file that all roots of the machine have: its mode is changed, and leases are taken on it.
+	// Not the file that all roots of the machine have: its mode is changed, and leases are taken on
+	// it.
 	check(t, os.WriteFile(b.Path("inside"), read(harness.Helper(t)), 0o755))
 	check(t, os.Mkdir(b.Path("volume"), 0o777))
 	s.fresh()
@@ -84,7 +86,8 @@ func (s *scene) admit(t *testing.T) {
 	s.close = append(s.close, a.close, func() { _ = cmd.Wait() })
 }
 
-// end closes the scene. The caller reaps what has lost its parent, when all scenes have been closed.
+// end closes the scene. The caller reaps what has lost its parent, when all scenes have been
+// closed.
 func (s *scene) end(t *testing.T) {
 	t.Helper()
 	for _, f := range s.close {
@@ -119,7 +122,8 @@ func (s *scene) clear(dir string) {
 	}
 }
 
-// fresh makes the content of the root and the volume anew, in folders that stay, since the sibling has them mounted.
+// fresh makes the content of the root and the volume anew, in folders that stay, since the sibling
+// has them mounted.
 func (s *scene) fresh() {
 	t := s.b.T
 	t.Helper()

@@ -16,7 +16,8 @@ type shape struct {
 	make func(s *specs.Spec)
 }
 
-// shapes differ in what can be gained: more rights by exec, by a hook, over the init, over devices, over ids.
+// shapes differ in what can be gained: more rights by exec, by a hook, over the init, over devices,
+// over ids.
 var shapes = []shape{
 	{"usual", func(*specs.Spec) {}},
 	{"tracer", func(s *specs.Spec) { grant(s, "CAP_SYS_PTRACE") }},
@@ -78,7 +79,8 @@ func grant(s *specs.Spec, capability string) {
 	}
 }
 
-// config is a shape's config, with mounts, masks and a working directory whose names others can change meanwhile.
+// config is a shape's config, with mounts, masks and a working directory whose names others can
+// change meanwhile.
 func (s *scene) config(sh shape) *specs.Spec {
 	spec := harness.DefaultSpec("/"+s.target.ID, "/inside", "agent")
 	spec.Process.Cwd = "/home/user"

@@ -9,7 +9,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// A step is the moment before a call of the engine's or of an init's. All of the engine stands still in it.
+// A step is the moment before a call of the engine's or of an init's. All of the engine stands
+// still in it.
 type step struct {
 	n    int    // among the steps of its command, from 0
 	at   string // PROCESS:NAME:N, as test/fault names calls
@@ -18,12 +19,13 @@ type step struct {
 
 func (s step) String() string { return strings.TrimSpace(fmt.Sprintf("%d %s %s", s.n, s.at, s.text)) }
 
-// inward are calls that neither look at nor change anything outside of their process: what is done before one of them meets the engine
-// in the same state as what is done before the next call that is not.
+// inward are calls that neither look at nor change anything outside of their process: what is done
+// before one of them meets the engine in the same state as what is done before the next call that
+// is not.
 var inward = strings.Fields("close close_range fcntl fstat dup3 lseek prlimit64 getrlimit prctl umask mmap madvise rt_sigaction uname capset setsid")
 
-// stepped runs a command under test/fault. Each step is handed to at, and each process that executes a program that is not the engine's
-// to executed, before that program's first instruction.
+// stepped runs a command under test/fault. Each step is handed to at, and each process that
+// executes a program that is not the engine's to executed, before that program's first instruction.
 func stepped(cmd *harness.Command, at func(step), executed func(pid int, exe string)) harness.Result {
 	t, socket := cmd.Box.T, cmd.Box.Path("steps")
 	t.Helper()

@@ -27,7 +27,8 @@ type deed struct {
 
 func (d deed) String() string { return fmt.Sprintf("%s at step %s", d.act, d.step) }
 
-// A trial is one container, with one command of its life made step by step and principals acting meanwhile.
+// A trial is one container, with one command of its life made step by step and principals acting
+// meanwhile.
 type trial struct {
 	s       *scene
 	shape   shape
@@ -147,7 +148,8 @@ func (t *trial) step(a *agent) harness.Result {
 	return r
 }
 
-// act lets a principal do what is to be done at a step, when what was done at the one before has been undone.
+// act lets a principal do what is to be done at a step, when what was done at the one before has
+// been undone.
 func (t *trial) act(s step) {
 	t.steps = append(t.steps, s)
 	began := time.Now()
@@ -197,7 +199,8 @@ func (t *trial) lost(by string, err error) {
 	delete(t.s.agents, payload)
 }
 
-// judge looks at what an act has found: nobody may trace or signal a process that has more rights than the container's.
+// judge looks at what an act has found: nobody may trace or signal a process that has more rights
+// than the container's.
 func (t *trial) judge(d deed) {
 	verb, _, _ := strings.Cut(d.act.do, "=")
 	can := map[string]string{"reach": "trace", "forge": "trace", "signal": "signal"}[verb]
@@ -218,7 +221,8 @@ func (t *trial) judge(d deed) {
 	}
 }
 
-// executed looks at a process that executes something. No shape has a hook of the host's, and the engine needs no other program.
+// executed looks at a process that executes something. No shape has a hook of the host's, and the
+// engine needs no other program.
 func (t *trial) executed(pid int, exe string) {
 	began := time.Now()
 	defer func() { t.slow -= time.Since(began) }()
@@ -231,7 +235,8 @@ func (t *trial) executed(pid int, exe string) {
 	}
 }
 
-// complain looks at how the command ended: what it refuses it says, in a line, and it never falls over.
+// complain looks at how the command ended: what it refuses it says, in a line, and it never falls
+// over.
 func (t *trial) complain(r harness.Result) {
 	switch {
 	case strings.Contains(r.Stderr, "panic:") || strings.Contains(r.Stderr, "goroutine ") || r.Code == 2 || r.Code < 0:

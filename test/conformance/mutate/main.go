@@ -2,8 +2,9 @@
 // where the test that the conformance page names for it does not notice. The code itself
 // stays what it is: Go builds with the damaged file in its place (go help build, -overlay).
 //
-// Words of demands or tests choose some, and "new" those that have not been noticed. What was noticed is kept in noticed.txt, by which the
-// page tells the rows that have been tried; a mutation that is changed has to be tried again.
+// Words of demands or tests choose some, and "new" those that have not been noticed. What was
+// noticed is kept in noticed.txt, by which the page tells the rows that have been tried; a mutation
+// that is changed has to be tried again.
 package main
 
 import (
@@ -147,7 +148,8 @@ func readNoticed() (map[string]string, error) {
 	return known, nil
 }
 
-// note keeps what became of one beside those that are still what was tried, in the order of the list.
+// note keeps what became of one beside those that are still what was tried, in the order of the
+// list.
 func note(mutations []mutation, demand, sum string) error {
 	known, err := readNoticed()
 	if err != nil {

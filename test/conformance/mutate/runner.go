@@ -54,8 +54,8 @@ func (m *mutation) name() string { return m.test[strings.LastIndexByte(m.test, '
 // folder is the package of the test.
 func (m *mutation) folder() string { return strings.TrimSuffix(m.test, "."+m.name()) }
 
-// run runs the test and gives what it says. Below test/ it calls an engine that has the damage, and is itself
-// built from the code as it is; elsewhere it is built with it.
+// run runs the test and gives what it says. Below test/ it calls an engine that has the damage, and
+// is itself built from the code as it is; elsewhere it is built with it.
 func (r *runner) run(m mutation, overlay string) (string, error) {
 	words := []string{"test", "-count=1", "-v", "-run", "^" + m.name() + "$"}
 	if overlay != "" {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// ParseMountinfo reads the lines of /proc/PID/mountinfo. Lines that are not of proc(5)'s form are left out.
+// ParseMountinfo reads the lines of /proc/PID/mountinfo. Lines that are not of proc(5)'s form are
+// left out.
 func ParseMountinfo(text string) []Mount {
 	var mounts []Mount
 	for _, line := range strings.Split(text, "\n") {

@@ -124,7 +124,8 @@ type Reached struct {
 	Status map[string]string
 }
 
-// HookCall is what a hook saw: its argument words, the state on its standard input, and its surroundings.
+// HookCall is what a hook saw: its argument words, the state on its standard input, and its
+// surroundings.
 type HookCall struct {
 	Name  string
 	Args  []string

@@ -1,4 +1,5 @@
-// Package dbus_test lets godbus read what our client writes in a message, and writes for it, in both byte orders.
+// Package dbus_test lets godbus read what our client writes in a message, and writes for it, in
+// both byte orders.
 package dbus_test
 
 import (
@@ -42,10 +43,12 @@ var cases = []struct {
 	{"v", []any{dbus.Variant{Type: "v", Value: dbus.Variant{Type: "(yv)", Value: []any{byte(1), dbus.Variant{Type: "b", Value: false}}}}}},
 }
 
-// forgotten says that godbus, having read values of a type, can't write them again: it forgets which were structs.
+// forgotten says that godbus, having read values of a type, can't write them again: it forgets
+// which were structs.
 func forgotten(signature string) bool { return strings.ContainsAny(signature, "({v") }
 
-// echo answers each call, after the handshake, with its own body, as godbus understood it: first in one byte order, then in the other.
+// echo answers each call, after the handshake, with its own body, as godbus understood it: first in
+// one byte order, then in the other.
 func echo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")

@@ -80,8 +80,9 @@ func theirValue(v any) any {
 	return list
 }
 
-// What both take is the same value of the same type to both. It is a table and no fuzz test, which finds nothing but what
-// the library takes for something else than GLib does: \v for v, \101 for 101, +010 for 10, 000.00008 for 0. Tuples and maybes it has not.
+// What both take is the same value of the same type to both. It is a table and no fuzz test, which
+// finds nothing but what the library takes for something else than GLib does: \v for v, \101 for
+// 101, +010 for 10, 000.00008 for 0. Tuples and maybes it has not.
 func TestAgainstTheUsualLibrary(t *testing.T) {
 	for _, text := range []string{
 		"'a'", `"it's"`, `'it\'s "\\"'`, `'\u00e9\n\t\U0001f600'`, "'é'", "true", "false", "5", "-5", "0x1F", "010", "-2147483648", "uint64 5", "int64 -6", "byte 0x10", "int16 -2", "uint16 3", "uint32 5",

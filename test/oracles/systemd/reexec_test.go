@@ -7,8 +7,8 @@ import (
 	"github.com/berth-runtime/berth/cgroup/systemd"
 )
 
-// A systemd that is executed anew (daemon-reexec) drops connections more than once. The calls are made again until
-// it answers, and no unit is started twice.
+// A systemd that is executed anew (daemon-reexec) drops connections more than once. The calls are
+// made again until it answers, and no unit is started twice.
 func TestLostAgainAndAgain(t *testing.T) {
 	for _, c := range []struct {
 		method string
@@ -32,8 +32,8 @@ func TestLostAgainAndAgain(t *testing.T) {
 	}
 }
 
-// When Stop returns, systemd has read that it is to forget the unit: what it has not read when the connection closes
-// is lost, and the unit stays as one that failed.
+// When Stop returns, systemd has read that it is to forget the unit: what it has not read when the
+// connection closes is lost, and the unit stays as one that failed.
 func TestStopHasBeenRead(t *testing.T) {
 	f := newFake()
 	m := start(t, f)

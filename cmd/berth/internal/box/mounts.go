@@ -93,8 +93,8 @@ const (
 	asItIs
 )
 
-// dir says how the current directory, by its real path, is shown: not at all where something was asked for
-// in its place, or where it belongs to a file system of the kernel's.
+// dir says how the current directory, by its real path, is shown: not at all where something was
+// asked for in its place, or where it belongs to a file system of the kernel's.
 //
 // As a mount of the host's it would have the host's sockets and pipes in it, which
 // can be used on a read-only mount too (unix_find_bsd in net/unix/af_unix.c looks at

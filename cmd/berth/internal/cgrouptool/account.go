@@ -13,9 +13,9 @@ import (
 // Account is a user and a group; -1 leaves one as it is.
 type Account struct{ UID, GID int }
 
-// ParseAccount reads "user:group" of names or numbers; either may be missing. Names are those of /etc/passwd and /etc/group: os/user would ask
-// the C library for others, and where a C compiler is installed link it, which costs the program its confinement (sys.Confine) and a
-// millisecond a run.
+// ParseAccount reads "user:group" of names or numbers; either may be missing. Names are those of
+// /etc/passwd and /etc/group: os/user would ask the C library for others, and where a C compiler is
+// installed link it, which costs the program its confinement (sys.Confine) and a millisecond a run.
 func ParseAccount(text string) (Account, error) {
 	a := Account{UID: -1, GID: -1}
 	name, group, _ := strings.Cut(text, ":")

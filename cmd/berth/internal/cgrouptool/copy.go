@@ -8,8 +8,8 @@ import (
 	"github.com/berth-runtime/berth/cgroup/ledger"
 )
 
-// Copied returns what one group has otherwise than another, as set takes it: NAME=VALUE of fields and
-// files. What the other has for a device that this one says nothing about is not in it.
+// Copied returns what one group has otherwise than another, as set takes it: NAME=VALUE of fields
+// and files. What the other has for a device that this one says nothing about is not in it.
 func (t *Tools) Copied(from, to *cgroup.Group) ([]string, error) {
 	var settings []string
 	add := func(name, text string) { settings = append(settings, name+"="+text) }

@@ -38,7 +38,8 @@ func (t *Tools) Delete(target Target, how Removal) error {
 	if err := t.mayEmpty(g, how); err != nil {
 		return err
 	}
-	// What is delegated to us is ours to remove too, mark or not. Parents stay: they are not on this record.
+	// What is delegated to us is ours to remove too, mark or not. Parents stay: they are not on
+	// this record.
 	var record []string
 	for _, h := range t.in(g) {
 		record = append(record, t.dir(h, path))

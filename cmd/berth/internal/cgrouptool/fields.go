@@ -47,8 +47,8 @@ func (t *Tools) field(g *cgroup.Group, name string) (text string, known bool, er
 }
 
 // entryOf finds the row of a field. What a list in the spec is for has its name within: the size in
-// hugepageLimits.2MB, the device in rdma.mlx5_0.hcaHandles, the interface in network.priorities.eth0.
-// Without it the whole list is meant.
+// hugepageLimits.2MB, the device in rdma.mlx5_0.hcaHandles, the interface in
+// network.priorities.eth0. Without it the whole list is meant.
 func entryOf(name string) (entry ledger.Entry, item string, known bool) {
 	for _, e := range ledger.Table() {
 		if strings.HasPrefix(e.Field, "/unified") {

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-runtime/berth/cgroup/ledger"
 )
 
-// items reads what a file holds for each device or interface: all lines as "NAME VALUE", which is how
-// set takes them, or the value for one.
+// items reads what a file holds for each device or interface: all lines as "NAME VALUE", which is
+// how set takes them, or the value for one.
 func items(field, file, text, item string) string {
 	var list []string
 	key := keyOf(field)

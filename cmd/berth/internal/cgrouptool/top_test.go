@@ -113,7 +113,8 @@ CGROUP                     TASKS   %CPU           MEMORY           READ/s WRITE/
 			t.Errorf("%d lines on a terminal of 5", len(lines))
 		}
 		for _, line := range lines {
-			// Below the least, where there is the name and one column, lines are cut by the terminal.
+			// Below the least, where there is the name and one column, lines are cut by the
+			// terminal.
 			if n := len([]rune(line)); n > max(width, 27) {
 				t.Errorf("width %d: a line of %d: %q", width, n, line)
 			}

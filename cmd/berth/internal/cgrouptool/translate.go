@@ -11,8 +11,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// ParseResources reads a resources object, or takes it out of a config.json, and tells of the keys that
-// it knows nothing of.
+// ParseResources reads a resources object, or takes it out of a config.json, and tells of the keys
+// that it knows nothing of.
 func ParseResources(data []byte) (resources *specs.LinuxResources, unknown []spec.Complaint, err error) {
 	if !isConfig(data) {
 		resources, err = spec.ParseResources(data)

@@ -261,7 +261,8 @@ func TestFeature(t *testing.T) {
 	}
 }
 
-// The probes change nothing, leave nothing open, and find on this kernel what all tests here rely on.
+// The probes change nothing, leave nothing open, and find on this kernel what all tests here rely
+// on.
 func TestFeaturesOfThisKernel(t *testing.T) {
 	before := openFDs(t)
 	for _, f := range features() {

@@ -15,7 +15,8 @@ import (
 	"strings"
 )
 
-// A table says where one architecture's numbers stand, and which values of the table's ABI column are its own.
+// A table says where one architecture's numbers stand, and which values of the table's ABI column
+// are its own.
 type table struct {
 	name  string // Go identifier of the result
 	about string
@@ -24,8 +25,9 @@ type table struct {
 	extra string // calls that are in no .tbl file, as "number name"
 }
 
-// The ABI lists are those of the kernel's build: arch/*/kernel/syscalls/Makefile, arch/*/kernel/Makefile.syscalls and
-// arch/x86/entry/syscalls/Makefile. A row of another ABI (oabi of ARM, spu of PowerPC) is not in the headers.
+// The ABI lists are those of the kernel's build: arch/*/kernel/syscalls/Makefile,
+// arch/*/kernel/Makefile.syscalls and arch/x86/entry/syscalls/Makefile. A row of another ABI (oabi
+// of ARM, spu of PowerPC) is not in the headers.
 var tables = []table{
 	{name: "X86", file: "arch/x86/entry/syscalls/syscall_32.tbl", abis: []string{"i386"}},
 	{name: "X86_64", file: "arch/x86/entry/syscalls/syscall_64.tbl", abis: []string{"common", "64"}},
@@ -139,7 +141,8 @@ func main() {
 	}
 }
 
-// read takes the rows of one ABI set: number, ABI, name, and the entry points, which don't matter here.
+// read takes the rows of one ABI set: number, ABI, name, and the entry points, which don't matter
+// here.
 func read(m map[string]uint16, file string, data []byte, abis []string) {
 	sc := bufio.NewScanner(bytes.NewReader(data))
 	for sc.Scan() {

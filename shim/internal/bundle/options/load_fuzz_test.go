@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad: whatever stands in a bundle's options.json, it is an error or options that are the same when they were written once more.
+// FuzzLoad: whatever stands in a bundle's options.json, it is an error or options that are the same
+// when they were written once more.
 func FuzzLoad(f *testing.F) {
 	f.Add(`{"binary_name":"/a \"b","root":"/r","systemd_cgroup":true}`)
 	f.Add(`{"root":null,"no_pivot_root":1}`)

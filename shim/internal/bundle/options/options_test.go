@@ -11,7 +11,8 @@ import (
 
 func TestParse(t *testing.T) {
 	want := wire.RuncOptions{BinaryName: "/usr/bin/crun", Root: "/r", SystemdCgroup: true, IoUID: 5, IoGID: 1 << 31, NoPivotRoot: true, ShimCgroup: "/c"}
-	// As containerd's CRI writes the table of its configuration anew; shim/test/options has it written by the library that containerd uses.
+	// As containerd's CRI writes the table of its configuration anew; shim/test/options has it
+	// written by the library that containerd uses.
 	table := []byte("BinaryName = \"/usr/bin/crun\"\nGrouping = \"namespace\"\nIoGid = 2147483648\nIoUid = 5\nNoPivotRoot = true\nRoot = \"/r\"\n" +
 		"ShimCgroup = \"/c\"\nSystemdCgroup = true\nTypeUrl = \"x\"\n")
 	path := filepath.Join(t.TempDir(), "c.toml")

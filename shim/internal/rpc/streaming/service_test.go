@@ -86,7 +86,8 @@ func (c *client) grant(n int32) { c.send(wire.WindowUpdateURL, &wire.WindowUpdat
 // halfClose says that nothing more will be sent.
 func (c *client) halfClose() { c.frame(data, closed|nothing, nil) }
 
-// next is the next message; ok is false when the stream has ended, and for any other answer than data.
+// next is the next message; ok is false when the stream has ended, and for any other answer than
+// data.
 func (c *client) next() (any wire.Any, ok bool) {
 	c.t.Helper()
 	var head [10]byte
@@ -151,8 +152,8 @@ func output(t *testing.T, s *Service, id string) (container *os.File) {
 	return write
 }
 
-// A client that has granted something and closes its side gets that much, and then the end. Before, what the container wrote
-// next waited for ever.
+// A client that has granted something and closes its side gets that much, and then the end. Before,
+// what the container wrote next waited for ever.
 func TestHalfClosedAfterAGrant(t *testing.T) {
 	for _, granted := range []string{"", "abc"} {
 		s, path := serve(t)

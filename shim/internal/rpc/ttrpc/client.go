@@ -18,7 +18,8 @@ type Client struct {
 	in     *frameReader
 	stream uint32
 
-	// A call that Suspend has interrupted: its stream, 0 for none, what of it is still to be written, and until when it waits.
+	// A call that Suspend has interrupted: its stream, 0 for none, what of it is still to be
+	// written, and until when it waits.
 	waiting uint32
 	out     []byte
 	until   time.Time
@@ -121,8 +122,8 @@ func (c *Client) Suspend() {
 	c.conn.SetDeadline(longAgo)
 }
 
-// Resume ends what Suspend has begun. No call may be under way. One that was has as much time left as it had: its answer may
-// have come meanwhile, and an event that is given up is sent again.
+// Resume ends what Suspend has begun. No call may be under way. One that was has as much time left
+// as it had: its answer may have come meanwhile, and an event that is given up is sent again.
 func (c *Client) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,8 +38,8 @@ func (e errOversized) Error() string {
 	return fmt.Sprintf("message of %d bytes exceeds the %d that ttrpc allows", e.length, maxMessage)
 }
 
-// frameReader takes messages from a connection. It keeps what it has read of one that is not whole when an error, such as a
-// deadline, stops it, and goes on from there.
+// frameReader takes messages from a connection. It keeps what it has read of one that is not whole
+// when an error, such as a deadline, stops it, and goes on from there.
 type frameReader struct {
 	from io.Reader
 	buf  []byte // has been read, and not been given out

@@ -11,7 +11,8 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
-// A panic in a call answers that call, with its stack in the log. Other calls of the same connection, before and after it, are answered too.
+// A panic in a call answers that call, with its stack in the log. Other calls of the same
+// connection, before and after it, are answered too.
 func TestPanicIsOneCalls(t *testing.T) {
 	var mu sync.Mutex
 	var logged []string

@@ -208,7 +208,8 @@ func (s *Server) start(file *os.File) {
 	}
 }
 
-// read has a connection read from, until it ends or Suspend is called. The server's lock must be held.
+// read has a connection read from, until it ends or Suspend is called. The server's lock must be
+// held.
 func (s *Server) read(c *serverConn) {
 	s.reading.Add(1)
 	go func() {

@@ -13,14 +13,16 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
-// ErrSuspended is the cause by which the context of a long call ends when the server is suspended. A handler that returns
-// it is called again after Resume, or by the program that comes after this one; nothing of what it has done may be lost.
+// ErrSuspended is the cause by which the context of a long call ends when the server is suspended.
+// A handler that returns it is called again after Resume, or by the program that comes after this
+// one; nothing of what it has done may be lost.
 var ErrSuspended = errors.New("the shim is taking another program")
 
 // longAgo is a deadline that is over.
 var longAgo = time.Unix(1, 0)
 
-// Long says of methods that they may wait for ever, and can be interrupted: see ErrSuspended. It must not be called while serving.
+// Long says of methods that they may wait for ever, and can be interrupted: see ErrSuspended. It
+// must not be called while serving.
 func (s *Server) Long(service string, methods ...string) {
 	for _, m := range methods {
 		s.long[service+"/"+m] = true
@@ -32,8 +34,9 @@ type resumed struct{}
 // Resumed says whether a call has been interrupted before.
 func Resumed(ctx context.Context) bool { return ctx.Value(resumed{}) != nil }
 
-// Suspend stops accepting and reading, interrupts long calls, and lets the others be answered. When it returns, nothing is
-// under way until Resume; but an error says what did not end in time, and all goes on as before.
+// Suspend stops accepting and reading, interrupts long calls, and lets the others be answered. When
+// it returns, nothing is under way until Resume; but an error says what did not end in time, and
+// all goes on as before.
 func (s *Server) Suspend(limit time.Duration) error {
 	end := time.Now().Add(limit)
 	s.mu.Lock()

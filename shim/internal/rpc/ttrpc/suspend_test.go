@@ -12,7 +12,8 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
-// suspending serves calls that take no time, one that waits until released, and one that cannot be interrupted.
+// suspending serves calls that take no time, one that waits until released, and one that cannot be
+// interrupted.
 func suspending(t *testing.T) (s *Server, path string, release chan struct{}) {
 	t.Helper()
 	path, release = filepath.Join(t.TempDir(), "s"), make(chan struct{})
@@ -63,8 +64,9 @@ func dialed(t *testing.T, path string) *Client {
 	return c
 }
 
-// Calls from several clients are all answered, each once and rightly, while the server is suspended again and again; one that waits
-// goes on waiting, and one that has no more time than until then is told so.
+// Calls from several clients are all answered, each once and rightly, while the server is suspended
+// again and again; one that waits goes on waiting, and one that has no more time than until then is
+// told so.
 func TestSuspendLosesNoCall(t *testing.T) {
 	s, path, release := suspending(t)
 	if err := dialed(t, path).Call("s", "State", nil, time.Minute, &wire.Empty{}, &wire.Empty{}); err != nil {
@@ -139,7 +141,8 @@ func TestSuspendLosesNoCall(t *testing.T) {
 	}
 }
 
-// What cannot be interrupted and takes its time keeps the server from being suspended, and is named; it is served on.
+// What cannot be interrupted and takes its time keeps the server from being suspended, and is
+// named; it is served on.
 func TestSuspendIsBusy(t *testing.T) {
 	s, path, release := suspending(t)
 	c, other := dialed(t, path), dialed(t, path)

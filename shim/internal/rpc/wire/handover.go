@@ -1,12 +1,13 @@
 package wire
 
-// What a shim hands to the program that takes its place (package server). These messages are ours alone: a field that has
-// been in a release keeps its number and its meaning, and a new one gets a new number. A descriptor is named by its number,
-// and 0 is none.
+// What a shim hands to the program that takes its place (package server). These messages are ours
+// alone: a field that has been in a release keeps its number and its meaning, and a new one gets a
+// new number. A descriptor is named by its number, and 0 is none.
 
 // Handover is all of it.
 type Handover struct {
-	// Format is that of the program that wrote this, and Least the oldest one that loses nothing of it.
+	// Format is that of the program that wrote this, and Least the oldest one that loses nothing of
+	// it.
 	Format, Least uint32
 	Version       string
 	// Program is the path of the program that wrote this.
@@ -42,8 +43,8 @@ func (m *HandoverServer) fields(c *codec) {
 	messages(c, 2, &m.Conns)
 }
 
-// HandoverConn is a connection: In has been read and not understood yet, of an oversized message Skip bytes are
-// still to be dropped, and Out is still to be written.
+// HandoverConn is a connection: In has been read and not understood yet, of an oversized message
+// Skip bytes are still to be dropped, and Out is still to be written.
 type HandoverConn struct {
 	FD      uint32
 	In, Out []byte
@@ -82,8 +83,8 @@ func (m *HandoverCall) fields(c *codec) {
 	c.int64(5, &m.Left)
 }
 
-// HandoverEvents are the events that containerd does not have yet, and the connection to it, on which the first of them may be
-// under way.
+// HandoverEvents are the events that containerd does not have yet, and the connection to it, on
+// which the first of them may be under way.
 type HandoverEvents struct {
 	Queue   []*Envelope
 	Refused uint32 // times, the first of them
@@ -287,7 +288,8 @@ func (m *HandoverPipe) fields(c *codec) {
 	message(c, 3, &m.Copy)
 }
 
-// HandoverCopy is a copy under way, none where it has ended: Rest has been read and is still to be written.
+// HandoverCopy is a copy under way, none where it has ended: Rest has been read and is still to be
+// written.
 type HandoverCopy struct{ Rest []byte }
 
 func (m *HandoverCopy) fields(c *codec) { c.bytes(1, &m.Rest) }
