@@ -63,6 +63,9 @@ func parsePressure(text []byte) *Pressure {
 // pressure reads a PSI file; nil where the kernel has it not, or off (psi=0,
 // cgroup.pressure).
 func (r *statsReader) pressure(n *node, file string) *Pressure {
+	if !r.pressures {
+		return nil
+	}
 	text, ok := r.text(n, file)
 	if !ok {
 		return nil

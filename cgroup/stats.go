@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -53,6 +54,10 @@ const (
 	DMem
 	Tree
 	NUMA
+	// Totals leaves of CPU, Memory, IO and Pids the usage and the limit, which takes a file or two
+	// for each: what a list of thousands of groups shows. Pressures adds their pressure to that.
+	Totals
+	Pressures
 
 	Everything = NUMA - 1
 )
@@ -67,7 +72,9 @@ func (g *Group) Stats(parts ...Part) (*Stats, error) {
 	if want == 0 {
 		want = Everything
 	}
-	r := statsReader{g: g, buf: make([]byte, 8192)}
+	buf := statsBuffers.Get().(*[]byte)
+	defer statsBuffers.Put(buf)
+	r := statsReader{g: g, buf: *buf, totals: want&Totals != 0, pressures: want&(Totals|Pressures) != Totals}
 	s := &Stats{}
 	for _, step := range []struct {
 		part Part
@@ -89,6 +96,9 @@ func (g *Group) Stats(parts ...Part) (*Stats, error) {
 	return s, nil
 }
 
+// statsBuffers are read into by one Stats after the other, thousands of times in a list.
+var statsBuffers = sync.Pool{New: func() any { buf := make([]byte, 8192); return &buf }}
+
 // statsReader reads files of a group into one buffer. Files that are not there
 // are told from failures, which end the reading.
 type statsReader struct {
@@ -96,6 +106,8 @@ type statsReader struct {
 	buf   []byte
 	count int // of the files that were there
 	err   error
+
+	totals, pressures bool // what of a part is wanted
 }
 
 // text reads a file; false if this kernel has it not, or has it switched off.

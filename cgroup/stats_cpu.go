@@ -34,6 +34,14 @@ func readCPU(r *statsReader, s *Stats, _ Part) {
 	u, acct, cpu := r.g.unified(), r.g.node("cpuacct"), r.g.node("cpu")
 	c := &CPUStats{}
 	before := r.count
+	if r.totals {
+		c.Usage = cpuUsage(r, acct)
+		c.Pressure = r.pressure(u, "cpu.pressure")
+		if r.count > before {
+			s.CPU = c
+		}
+		return
+	}
 	if acct != nil && acct.Version == 1 {
 		if text, ok := r.text(acct, "cpuacct.usage_percpu"); ok {
 			c.PerCPU = parseNumbers(text)
@@ -72,6 +80,22 @@ func readCPU(r *statsReader, s *Stats, _ Part) {
 	if r.count > before {
 		s.CPU = c
 	}
+}
+
+// cpuUsage reads the time alone, from one file.
+func cpuUsage(r *statsReader, acct *node) *uint64 {
+	if acct != nil && acct.Version == 1 {
+		return r.number(acct, "cpuacct.usage")
+	}
+	text, ok := r.text(r.g.unified(), "cpu.stat")
+	if !ok {
+		return nil
+	}
+	usage := valueOf(text, "usage_usec")
+	if usage != nil {
+		*usage *= 1000
+	}
+	return usage
 }
 
 // divide splits the time used as cpuacct.stat does. usage_all counts what each tick found, which

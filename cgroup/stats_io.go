@@ -114,6 +114,9 @@ func readBlkio(r *statsReader, n *node) (list []DeviceIO, known bool) {
 		known = true
 		fresh := map[[2]uint32]bool{}
 		list = parseBlkio(text, list, fresh, "bytes")
+		if r.totals {
+			continue
+		}
 		if text, ok := r.text(n, layer+"io_serviced"+suffix); ok {
 			list = parseBlkio(text, list, fresh, "ios")
 		}

@@ -80,6 +80,10 @@ func readMemory(r *statsReader, s *Stats, want Part) {
 	m := &MemoryStats{}
 	switch {
 	case n == nil:
+	case r.totals && n.Version == 2:
+		m.Usage, m.Limit = r.number(n, "memory.current"), r.number(n, "memory.max")
+	case r.totals:
+		m.Usage, m.Limit = r.number(n, "memory.usage_in_bytes"), r.number(n, "memory.limit_in_bytes")
 	case n.Version == 2:
 		readMemoryV2(r, n, m)
 	default:

@@ -20,13 +20,12 @@ func readPids(r *statsReader, s *Stats, _ Part) {
 	if n == nil {
 		return
 	}
-	p := PidsStats{Counter{
-		Usage: r.number(n, "pids.current"),
-		Peak:  r.number(n, "pids.peak"),
-		Limit: r.number(n, "pids.max"),
-	}}
-	if text, ok := r.text(n, "pids.events"); ok {
-		p.Failures = valueOf(text, "max")
+	p := PidsStats{Counter{Usage: r.number(n, "pids.current"), Limit: r.number(n, "pids.max")}}
+	if !r.totals {
+		p.Peak = r.number(n, "pids.peak")
+		if text, ok := r.text(n, "pids.events"); ok {
+			p.Failures = valueOf(text, "max")
+		}
 	}
 	if p.orNil() != nil {
 		s.Pids = &p

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -48,25 +49,26 @@ func (p *program) cgroupList() *cli.Command {
 		if err != nil {
 			return err
 		}
-		found, err := tools.List(target)
+		if asJSON {
+			w := json.NewWriter(nil, "  ")
+			w.Array()
+			if err := tools.List(target, func(f cgrouptool.Found) error { f.JSON(w); return nil }); err != nil {
+				return err
+			}
+			w.End()
+			_, err := os.Stdout.Write(append(w.Bytes(), '\n'))
+			return err
+		}
+		style := cgrouptool.StyleFor(os.Stdout, os.Getenv)
+		out := bufio.NewWriter(os.Stdout)
+		err = tools.List(target, func(f cgrouptool.Found) error {
+			_, err := out.WriteString(style.Printable(f.Spelling()) + "\n")
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return printJSON(func(w *json.Writer) {
-				w.Array()
-				for i := range found {
-					found[i].JSON(w)
-				}
-				w.End()
-			})
-		}
-		style := cgrouptool.StyleFor(os.Stdout, os.Getenv)
-		var b bytes.Buffer
-		for _, f := range found {
-			b.WriteString(style.Printable(f.Spelling()) + "\n")
-		}
-		return writeOut(&b)
+		return out.Flush()
 	}
 	return c
 }
@@ -190,6 +192,9 @@ func (p *program) cgroupTree() *cli.Command {
 			return err
 		}
 		how.Processes = how.Processes || how.KernelThreads
+		if asJSON {
+			how.Parts = cgrouptool.All
+		}
 		tree, err := tools.Tree(target, how)
 		if err != nil {
 			return err

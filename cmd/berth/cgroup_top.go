@@ -117,6 +117,7 @@ func (o *topOptions) run(meter *cgrouptool.Meter, ranking cgrouptool.Ranking) er
 		if err != nil {
 			return err
 		}
+		meter.AddPressure(rows)
 		cgrouptool.Sort(rows, o.order)
 		if err := o.print(rows, style, ranking, round); err != nil {
 			return err

@@ -110,6 +110,7 @@ func (l *Live) press(key byte) (quit bool) {
 
 // draw writes a whole screen at once, so that it does not flicker.
 func (l *Live) draw(out *os.File, rows []Row) error {
+	l.Meter.AddPressure(rows[:min(len(rows), max(l.Style.Height, 0))])
 	var b bytes.Buffer
 	b.WriteString("\x1b[H")
 	for i, line := range bytes.SplitAfter([]byte(l.Style.Rank(rows, l.Ranking)), []byte{'\n'}) {

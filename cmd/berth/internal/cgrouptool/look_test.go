@@ -8,12 +8,8 @@ import (
 )
 
 func TestListOfHybridHost(t *testing.T) {
-	found, err := fake(t, hybridFiles).List(mustParse(t, "/"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, f := range found {
+	for _, f := range listed(t, fake(t, hybridFiles)) {
 		got = append(got, f.Spelling())
 	}
 	want := []string{"hugetlb:/", "name=systemd:/", "cpu,cpuacct:/", "memory:/", "memory:/jobs", "pids:/", "pids:/jobs"}
@@ -22,15 +18,24 @@ func TestListOfHybridHost(t *testing.T) {
 	}
 }
 
+func listed(t *testing.T, tools *Tools) []Found {
+	t.Helper()
+	var found []Found
+	err := tools.List(mustParse(t, "/"), func(f Found) error {
+		found = append(found, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // What list writes is what -g takes.
 func TestSpellingsAreTargets(t *testing.T) {
 	for _, files := range []map[string]string{unifiedFiles, hybridFiles, oddFiles} {
 		tools := fake(t, files)
-		found, err := tools.List(Target{Path: "/"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range found {
+		for _, f := range listed(t, tools) {
 			g, err := tools.Open(mustParse(t, f.Spelling()))
 			if err != nil {
 				t.Errorf("%s: %v", f.Spelling(), err)
@@ -148,7 +153,7 @@ CGROUP     MEMORY    CPU  TASKS
 }
 
 func TestTreeColours(t *testing.T) {
-	tree, err := fake(t, unifiedFiles).Tree(mustParse(t, "/system.slice/ssh.service"), Looking{Depth: -1})
+	tree, err := fake(t, unifiedFiles).Tree(mustParse(t, "/system.slice/ssh.service"), Looking{Depth: -1, Parts: All})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +166,7 @@ func TestTreeColours(t *testing.T) {
 // A path that only some hierarchies have is one node, and a process is shown
 // where it is deepest.
 func TestTreeMergesHierarchies(t *testing.T) {
-	tree, err := fake(t, hybridFiles).Tree(mustParse(t, "/"), Looking{Depth: -1, Processes: true})
+	tree, err := fake(t, hybridFiles).Tree(mustParse(t, "/"), Looking{Depth: -1, Processes: true, Parts: All})
 	if err != nil {
 		t.Fatal(err)
 	}

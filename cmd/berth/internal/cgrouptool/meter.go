@@ -8,22 +8,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/internal/ptr"
 )
 
 // A Row is a cgroup in a ranking: what it uses, and what it used lately.
 type Row struct {
 	Path  string
-	Usage Usage
+	Usage Usage // without the pressure, until AddPressure
 	// Per second, since the sample before; nil in the first.
 	CPU         *float64 // processors: 1 is one of them, all the time
 	Read, Write *float64 // bytes
+
+	place string // the path of the cgroup, where Path is a name
+	homes []*cgroup.Hierarchy
 }
 
 // Meter measures cgroups again and again.
 type Meter struct {
 	tools *Tools
-	look  func(visit func(*Node)) error
+	look  func(visit func(name string, n *Node)) error
 
 	last map[string]Usage
 	at   time.Time
@@ -32,10 +36,10 @@ type Meter struct {
 
 // NewMeter measures the cgroups below a target, down to a depth.
 func (t *Tools) NewMeter(target Target, depth int) *Meter {
-	return &Meter{tools: t, now: time.Now, look: func(visit func(*Node)) error {
-		top, err := t.Tree(target, Looking{Depth: depth})
+	return &Meter{tools: t, now: time.Now, look: func(visit func(string, *Node)) error {
+		top, err := t.Tree(target, Looking{Depth: depth, Parts: Ranked})
 		if err == nil {
-			top.visit(visit)
+			top.visit(func(n *Node) { visit(n.Path, n) })
 		}
 		return err
 	}}
@@ -47,23 +51,20 @@ type Named struct{ Name, Path string }
 // NewNamedMeter measures the cgroups that a function lists, each time again, with
 // those below them down to a depth. One that has gone meanwhile is left out.
 func (t *Tools) NewNamedMeter(list func() ([]Named, error), depth int) *Meter {
-	return &Meter{tools: t, now: time.Now, look: func(visit func(*Node)) error {
+	return &Meter{tools: t, now: time.Now, look: func(visit func(string, *Node)) error {
 		groups, err := list()
 		if err != nil {
 			return err
 		}
 		for _, g := range groups {
-			top, err := t.Tree(Target{Path: g.Path}, Looking{Depth: depth})
+			top, err := t.Tree(Target{Path: g.Path}, Looking{Depth: depth, Parts: Ranked})
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			top.visit(func(n *Node) {
-				n.Path = g.Name + strings.TrimPrefix(n.Path, g.Path)
-				visit(n)
-			})
+			top.visit(func(n *Node) { visit(g.Name+strings.TrimPrefix(n.Path, g.Path), n) })
 		}
 		return nil
 	}}
@@ -73,12 +74,12 @@ func (t *Tools) NewNamedMeter(list func() ([]Named, error), depth int) *Meter {
 func (m *Meter) Sample() ([]Row, error) {
 	at := m.now()
 	elapsed := at.Sub(m.at).Seconds()
-	next := map[string]Usage{}
-	var rows []Row
-	err := m.look(func(n *Node) {
-		next[n.Path] = n.Usage
-		row := Row{Path: n.Path, Usage: n.Usage}
-		if before, known := m.last[n.Path]; known && elapsed > 0 {
+	next := make(map[string]Usage, len(m.last))
+	rows := make([]Row, 0, len(m.last))
+	err := m.look(func(name string, n *Node) {
+		next[name] = n.Usage
+		row := Row{Path: name, Usage: n.Usage, place: n.Path, homes: n.Hierarchies}
+		if before, known := m.last[name]; known && elapsed > 0 {
 			row.CPU = rate(before.CPU, n.Usage.CPU, elapsed*1e9)
 			row.Read = rate(before.ReadBytes, n.Usage.ReadBytes, elapsed)
 			row.Write = rate(before.WrittenBytes, n.Usage.WrittenBytes, elapsed)
@@ -90,6 +91,16 @@ func (m *Meter) Sample() ([]Row, error) {
 	}
 	m.last, m.at = next, at
 	return rows, nil
+}
+
+// AddPressure completes the rows that are shown: nothing is ordered by it, and to read it of
+// thousands of cgroups for a screen of fifty takes as long as all the rest.
+func (m *Meter) AddPressure(rows []Row) {
+	for i := range rows {
+		r := &rows[i]
+		with := m.tools.usageAt(r.place, r.homes, All)
+		r.Usage.CPUPressure, r.Usage.MemoryPressure, r.Usage.IOPressure = with.CPUPressure, with.MemoryPressure, with.IOPressure
+	}
 }
 
 // rate is what a counter gained. One that is less than before belongs to a

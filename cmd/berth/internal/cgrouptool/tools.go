@@ -88,6 +88,13 @@ func (t *Tools) in(g *cgroup.Group) []*cgroup.Hierarchy {
 // is removed meanwhile has none. Nor has one whose path is longer than the kernel
 // takes: any process that may write to a cgroup can create such names, and breaks nothing.
 func (t *Tools) children(dir string) ([]string, error) {
+	// The link count of a directory is 2 and one for each directory in it, which spares most
+	// cgroups, the leaves, the reading of their many files' names. (Btrfs and overlays, where a
+	// copied tree may be, always say 1.)
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err == nil && st.Nlink == 2 {
+		return nil, nil
+	}
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, unix.ENAMETOOLONG) {
 		if !t.cut {

@@ -45,6 +45,7 @@ func sampled(t *testing.T) (*Tools, []Row) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.AddPressure(rows)
 	return tools, rows
 }
 
@@ -189,7 +190,7 @@ func TestKeys(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	tools, rows := sampled(t)
-	tree, err := tools.Tree(mustParse(t, "/"), Looking{Depth: -1, Processes: true})
+	tree, err := tools.Tree(mustParse(t, "/"), Looking{Depth: -1, Processes: true, Parts: All})
 	if err != nil {
 		t.Fatal(err)
 	}

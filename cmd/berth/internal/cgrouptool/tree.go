@@ -1,6 +1,7 @@
 package cgrouptool
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strconv"
@@ -38,7 +39,18 @@ type Looking struct {
 	Depth         int  // of cgroups below the first; -1 is all
 	Processes     bool // also the processes
 	KernelThreads bool // those of the kernel too
+	// Parts are what of the usage is read; 0 is what is Drawn.
+	Parts cgroup.Part
 }
+
+const (
+	// Drawn is what a drawn tree has columns for.
+	Drawn = cgroup.CPU | cgroup.Memory | cgroup.Pids
+	// Ranked is what a ranking is ordered by.
+	Ranked = Drawn | cgroup.IO
+	// All is everything in Usage.
+	All = Ranked | cgroup.Pressures
+)
 
 // Tree reads a cgroup and those below it, with what they use.
 func (t *Tools) Tree(target Target, how Looking) (*Node, error) {
@@ -51,6 +63,7 @@ func (t *Tools) Tree(target Target, how Looking) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	how.Parts = cmp.Or(how.Parts, Drawn)
 	top.visit(func(n *Node) { t.fill(n, how) })
 	if how.Processes {
 		top.keepDeepest(map[int]bool{})
@@ -99,16 +112,7 @@ func (n *Node) visit(f func(*Node)) {
 
 // fill reads what the node uses. It may be gone meanwhile.
 func (t *Tools) fill(n *Node, how Looking) {
-	keys := make([]string, len(n.Hierarchies))
-	for i, h := range n.Hierarchies {
-		keys[i] = h.String()
-	}
-	g, err := t.Host.Open(n.Path, cgroup.Only(keys...))
-	if err != nil {
-		return
-	}
-	defer g.Close()
-	n.Usage = t.usage(g)
+	n.Usage = t.usageAt(n.Path, n.Hierarchies, how.Parts)
 	if !how.Processes {
 		return
 	}

@@ -19,10 +19,50 @@ type Usage struct {
 	CPUPressure, MemoryPressure, IOPressure *float64
 }
 
+// usageAt reads what the group at a path uses, where it is in hierarchies that count something.
+func (t *Tools) usageAt(path string, homes []*cgroup.Hierarchy, parts cgroup.Part) Usage {
+	keys := make([]string, 0, len(homes))
+	for _, h := range homes {
+		if counts(h, parts, t.Host) {
+			keys = append(keys, h.String())
+		}
+	}
+	if len(keys) == 0 {
+		return Usage{}
+	}
+	g, err := t.Host.Open(path, cgroup.Only(keys...))
+	if err != nil {
+		return Usage{}
+	}
+	defer g.Close()
+	return t.usage(g, parts)
+}
+
+// counters are the controllers of version 1 that parts of the usage are read from.
+var counters = map[cgroup.Part]string{cgroup.CPU: "cpuacct", cgroup.Memory: "memory", cgroup.Pids: "pids", cgroup.IO: "blkio"}
+
+// counts says whether a hierarchy has files for a part of the usage. Version 2 has those of the
+// pressure, and of the rest what no hierarchy of version 1 has.
+func counts(h *cgroup.Hierarchy, parts cgroup.Part, host *cgroup.Host) bool {
+	if h.Version == 2 && parts&cgroup.Pressures != 0 {
+		return true
+	}
+	for part, controller := range counters {
+		if parts&part == 0 {
+			continue
+		}
+		home := host.Controller(controller)
+		if h == home || h.Version == 2 && (home == nil || home.Version == 2) {
+			return true
+		}
+	}
+	return false
+}
+
 // usage reads what a group uses. A group that is in hierarchies without
 // counters, or that has gone meanwhile, has nothing to tell.
-func (t *Tools) usage(g *cgroup.Group) (u Usage) {
-	if stats, err := g.Stats(cgroup.CPU, cgroup.Memory, cgroup.Pids, cgroup.IO); err == nil {
+func (t *Tools) usage(g *cgroup.Group, parts cgroup.Part) (u Usage) {
+	if stats, err := g.Stats(parts, cgroup.Totals); err == nil {
 		u.take(stats)
 	}
 	if g.Path() == "/" {

@@ -16,28 +16,26 @@ type Found struct {
 	Controllers []string
 }
 
-// List gives the cgroups below a target, itself included, hierarchy by hierarchy.
-func (t *Tools) List(target Target) ([]Found, error) {
+// List visits the cgroups below a target, itself included, hierarchy by hierarchy.
+func (t *Tools) List(target Target, visit func(Found) error) error {
 	g, err := t.Open(target)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer g.Close()
-	var list []Found
 	for _, h := range t.in(g) {
 		err := t.walk(h, g.Path(), -1, func(path string) error {
 			f := Found{Hierarchy: h, Path: path, Controllers: h.Controllers}
 			if h.Version == 2 {
 				f.Controllers = t.words(h, path, "cgroup.controllers")
 			}
-			list = append(list, f)
-			return nil
+			return visit(f)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return list, nil
+	return nil
 }
 
 // Spelling is how lscgroup(1) writes it, and what -g takes.
