@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"strconv"
 	"time"
 
 	"github.com/berth-runtime/berth/engine/compile"
@@ -327,7 +326,7 @@ func (m *maker) settle() error {
 	m.hooked = true // what fails from here on is a container taken down
 	m.Pid, m.StartTime, m.Boot = m.child.Pid, s.Start, bootID()
 	if m.Namespaces == (namespaceIDs{}) && (m.privileged() || m.spawn.Facts.Visible) {
-		if m.Namespaces, err = lookAtNamespaces(strconv.Itoa(m.Pid)); err != nil {
+		if m.Namespaces, err = lookAtNamespaces(m.Pid); err != nil {
 			return fmt.Errorf("container %s: %w", m.ID, err)
 		}
 	}
