@@ -12,6 +12,7 @@ import (
 	"github.com/berth-runtime/berth/engine/criu"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/rootfs"
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/internal/json"
 	"github.com/berth-runtime/berth/internal/namespace"
 	"github.com/berth-runtime/berth/internal/proc/mountinfo"
@@ -294,7 +295,7 @@ func (d *dumper) outsideFiles() error {
 	}
 	w := json.NewWriter(nil, "")
 	w.Strings(keys)
-	if err := writeFileAt(int(d.folders.images.Fd()), descriptorsFile, w.Bytes(), 0o600); err != nil {
+	if err := atomicfile.Write(int(d.folders.images.Fd()), descriptorsFile, w.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("--image-path: %w", err)
 	}
 	return nil

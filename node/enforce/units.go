@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/plan"
@@ -171,7 +172,7 @@ func (e *Engine) revertProperty(ctx context.Context, c *record.Change) error {
 	}
 	file := e.Machine.Root + c.DropIn.Path
 	if c.DropIn.Existed {
-		return os.WriteFile(file, []byte(c.DropIn.Content), 0o644)
+		return atomicfile.WriteSynced(unix.AT_FDCWD, file, []byte(c.DropIn.Content), 0o644)
 	}
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
