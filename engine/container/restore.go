@@ -194,8 +194,8 @@ func enterMounts(pid int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	// A mount namespace is entered only by who shares its directories with nobody
-	// (setns(2)), which Go's threads do.
+	// A mount namespace is entered only by a thread that shares its root and working
+	// directory with no other (setns(2)); Go's threads share them.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func entries(dir int) []string {
 // there, the others are known to be ours.
 var folderFiles = []string{gateFile, standstillFile, endFile, notifyMaking, atomicfile.Temporary(recordFile), atomicfile.Temporary(configFile), configFile, recordFile}
 
-// foreign names what is in the directory and was put there by nobody of ours.
+// foreign names what is in the directory and was not put there by us.
 func (c *Container) foreign() []string {
 	return slices.DeleteFunc(entries(c.dir), func(name string) bool { return name == notifyDir || slices.Contains(folderFiles, name) })
 }

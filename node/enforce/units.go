@@ -69,7 +69,7 @@ func (e *Engine) setProperty(ctx context.Context, p *plan.Plan, s plan.Step) err
 var untilWritten = 10 * time.Second
 
 // setAndSee sets a property and waits until the kernel's file has it: systemd
-// writes the file from a queue, after it has answered, and tells nobody when it
+// writes the file from a queue, after it has answered, and does not say when it
 // failed. It writes it also where the value is the same to it, and only the file
 // was changed by another program.
 func (e *Engine) setAndSee(ctx context.Context, s plan.Step, set func(ledger.Property) error) error {
