@@ -59,7 +59,7 @@ func (h *Host) delegateFiles() []string {
 
 // Denied reports whether an operation failed for lack of privileges: file
 // permissions, a read-only mount, no cgroup mounts at all, or a group that
-// belongs to somebody else. A rootless runtime goes on without a group then,
+// belongs to another owner. A rootless runtime goes on without a group then,
 // if no limit was asked for.
 func Denied(err error) bool {
 	return errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, ErrNotMounted)

@@ -18,7 +18,7 @@ type options struct {
 }
 
 // Force lets the group be written to and removed although it belongs to
-// somebody else. It is for people who name that group and mean it.
+// another owner. It is for people who name that group and mean it.
 func Force() Option { return func(o *options) { o.force = true } }
 
 // Adopt lets the group be written to although it has another owner, and

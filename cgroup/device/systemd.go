@@ -74,7 +74,7 @@ func groupName(r Rule, class string, known []group, systemd int) string {
 	case majors > 0:
 		return class + "-" + named
 	}
-	// Nobody has the major, so there is nothing that an older systemd could
+	// No driver has the major, so there is nothing that an older systemd could
 	// find, and the container nothing to open.
 	return ""
 }

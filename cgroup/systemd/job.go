@@ -59,7 +59,7 @@ func matchRule(unit string) string {
 	return "type='signal',interface='" + managerInterface + "',member='JobRemoved',path='" + string(managerPath) + "',arg2='" + unit + "'"
 }
 
-// unwatch takes a waiter down. Nobody waits for the bus to confirm that.
+// unwatch takes a waiter down. It does not wait for the bus to confirm that.
 func (c *connection) unwatch(w *jobWaiter) {
 	if !c.private {
 		c.tell(busCall("RemoveMatch", "s", matchRule(w.unit)))

@@ -88,7 +88,7 @@ func (m *Manager) connect(ctx context.Context) (*connection, error) {
 	}
 }
 
-// restarts says whether nobody listens at a socket of a systemd that runs: it is being
+// restarts says whether a systemd that runs does not listen at its socket: it is being
 // executed anew, which closes its own socket for a while.
 func (m *Manager) restarts(err error) bool {
 	if m.opts.Address != "" || !errors.Is(err, syscall.ECONNREFUSED) {

@@ -61,7 +61,7 @@ func (m *Manager) start(ctx context.Context, name string, properties []Property)
 			case state == "failed":
 				m.undo(c, name, false)
 				return "", &JobError{Result: state}
-			case state == "" && !isLost(err): // somebody else's
+			case state == "" && !isLost(err): // another program's
 				return "", c.inTheWay(ctx, name)
 			case !p.wait(ctx):
 				m.undo(c, name, true)

@@ -15,19 +15,21 @@ import (
 	"github.com/berth-runtime/berth/internal/json"
 )
 
-// targetOrRoot is one argument or -g, and the root where there is neither.
-func (t *targetFlags) targetOrRoot(args []string) (cgrouptool.Target, error) {
-	if len(t.list)+len(args) == 0 {
-		return cgrouptool.Target{Path: "/"}, nil
+// cgroupToShow is one argument or -g, and the root where there is neither.
+func (p *program) cgroupToShow(t *targetFlags, args []string) (*cgrouptool.Tools, cgrouptool.Target, error) {
+	target := cgrouptool.Target{Path: "/"}
+	if len(t.list)+len(args) > 0 {
+		list, err := t.with(args)
+		if err == nil && len(list) > 1 {
+			err = fmt.Errorf("%d cgroups are named: it takes one", len(list))
+		}
+		if err != nil {
+			return nil, target, err
+		}
+		target = list[0]
 	}
-	list, err := t.with(args)
-	if err == nil && len(list) > 1 {
-		err = fmt.Errorf("%d cgroups are named: it takes one", len(list))
-	}
-	if err != nil {
-		return cgrouptool.Target{}, err
-	}
-	return list[0], nil
+	tools, err := p.cgroupTools(false)
+	return tools, target, err
 }
 
 func (p *program) cgroupList() *cli.Command {
@@ -41,11 +43,7 @@ func (p *program) cgroupList() *cli.Command {
 	targets.define(&c.Flags)
 	jsonFlag(&c.Flags, &asJSON)
 	c.Run = func(args []string) error {
-		target, err := targets.targetOrRoot(args)
-		if err != nil {
-			return err
-		}
-		tools, err := p.cgroupTools(false)
+		tools, target, err := p.cgroupToShow(&targets, args)
 		if err != nil {
 			return err
 		}
@@ -183,11 +181,7 @@ func (p *program) cgroupTree() *cli.Command {
 	c.Flags.Bool(&how.KernelThreads, "kernel", "k", "include kernel threads")
 	jsonFlag(&c.Flags, &asJSON)
 	c.Run = func(args []string) error {
-		target, err := targets.targetOrRoot(args)
-		if err != nil {
-			return err
-		}
-		tools, err := p.cgroupTools(false)
+		tools, target, err := p.cgroupToShow(&targets, args)
 		if err != nil {
 			return err
 		}

@@ -42,11 +42,7 @@ func (p *program) cgroupTop() *cli.Command {
 	}
 	o.define(&c.Flags)
 	c.Run = func(args []string) error {
-		target, err := o.targets.targetOrRoot(args)
-		if err != nil {
-			return err
-		}
-		tools, err := p.cgroupTools(false)
+		tools, target, err := p.cgroupToShow(&o.targets, args)
 		if err != nil {
 			return err
 		}

@@ -71,8 +71,8 @@ func (c *compiler) openSources() {
 		denied, opened := c.NewLabel(), c.NewLabel()
 		c.openSource(m, tree).Expect(denied, unix.EACCES)
 		c.Place(opened)
-		// The user that we still are is nobody special to files whose owner the user
-		// namespace does not know: the way may lead through a home that is its owner's.
+		// The user that we still are has no rights over files whose owner the user namespace
+		// does not map: the way may lead through a home that only its owner may enter.
 		c.aside(denied, opened, func() { c.askForSource(i, tree) })
 	}
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/berth-runtime/berth/engine/criu"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/rootfs"
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/namespace"
 	"github.com/berth-runtime/berth/internal/proc/mountinfo"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -195,11 +197,11 @@ func (d *dumper) outside() error {
 		if n.Path == "" || file == "" {
 			continue
 		}
-		var st unix.Stat_t
-		if err := unix.Stat("/proc/"+strconv.Itoa(d.Pid)+"/ns/"+file, &st); err != nil {
-			return fmt.Errorf("container %s: look at its %s namespace: %w", d.ID, n.Type, err)
+		id, err := namespace.Of(d.Pid, file)
+		if err != nil {
+			return fmt.Errorf("container %s: %w", d.ID, err)
 		}
-		d.criu.External = append(d.criu.External, file+"["+strconv.FormatUint(st.Ino, 10)+"]:"+name)
+		d.criu.External = append(d.criu.External, file+"["+strconv.FormatUint(id.Ino, 10)+"]:"+name)
 	}
 	if d.o.PreDump {
 		return nil
@@ -293,7 +295,7 @@ func (d *dumper) outsideFiles() error {
 	}
 	w := json.NewWriter(nil, "")
 	w.Strings(keys)
-	if err := writeFileAt(int(d.folders.images.Fd()), descriptorsFile, w.Bytes(), 0o600); err != nil {
+	if err := atomicfile.Write(int(d.folders.images.Fd()), descriptorsFile, w.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("--image-path: %w", err)
 	}
 	return nil

@@ -3,10 +3,12 @@ package container
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/atomicfile"
 )
 
 // deliverConsole hands the master of the container's terminal over, with the settings of any new
@@ -63,24 +65,9 @@ func sendDescriptor(path, name string, fd int) error {
 	return nil
 }
 
-// writePidFile writes the digits of a pid, whole: readers never see half of them.
+// writePidFile writes the digits of a pid.
 func writePidFile(path string, pid int) error {
-	temporary := path + ".berth-new"
-	// In a directory such as /tmp others may have put a link there; one of ours may have
-	// been left by a kill.
-	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) && os.Remove(temporary) == nil {
-		file, err = os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	}
-	if err == nil {
-		_, err = file.Write(fmt.Append(nil, pid))
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("--pid-file: %w", err)
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		os.Remove(temporary)
+	if err := atomicfile.Write(unix.AT_FDCWD, path, strconv.AppendInt(nil, int64(pid), 10), 0o644); err != nil {
 		return fmt.Errorf("--pid-file: %w", err)
 	}
 	return nil

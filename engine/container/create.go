@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"strconv"
 	"time"
 
 	"github.com/berth-runtime/berth/engine/compile"
@@ -14,6 +13,7 @@ import (
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/program"
 	"github.com/berth-runtime/berth/engine/spec"
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/internal/resctrl"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -215,7 +215,7 @@ func (o *IO) check(terminal bool) error {
 func (m *maker) intend(config []byte) error {
 	defer m.runtime.Trace.Begin("record the intent, make the cgroup").End()
 	m.Record = m.intent()
-	if err := writeFileAt(m.dir, configFile, config, 0o600); err != nil {
+	if err := atomicfile.Write(m.dir, configFile, config, 0o600); err != nil {
 		return err
 	}
 	// The intent is on record from here on; makeGroup knows more of it where there is a cgroup to
@@ -327,7 +327,7 @@ func (m *maker) settle() error {
 	m.hooked = true // what fails from here on is a container taken down
 	m.Pid, m.StartTime, m.Boot = m.child.Pid, s.Start, bootID()
 	if m.Namespaces == (namespaceIDs{}) && (m.privileged() || m.spawn.Facts.Visible) {
-		if m.Namespaces, err = lookAtNamespaces(strconv.Itoa(m.Pid)); err != nil {
+		if m.Namespaces, err = lookAtNamespaces(m.Pid); err != nil {
 			return fmt.Errorf("container %s: %w", m.ID, err)
 		}
 	}

@@ -28,7 +28,7 @@ func halfMade(id string, err error) error {
 }
 
 // withoutRecord decides whether a directory whose record can't be read may be removed by force.
-// It has to be a container's, and nobody may be left in the cgroup that its config names, or in
+// It has to be a container's, and no process may be left in the cgroup that its config names, or in
 // one that has its id for a name: those could not be ended any more once the directory is gone.
 func (c *Container) withoutRecord(why error) error {
 	root, err := c.runtime.openRoot()

@@ -53,7 +53,7 @@ func (c *Container) Delete(force bool) error {
 	return nil
 }
 
-// holdToDelete takes the lock. By force a record that can't be read is none, if nobody
+// holdToDelete takes the lock. By force a record that can't be read is none, if no process
 // is left that it would have named.
 func (c *Container) holdToDelete(force bool) error {
 	if !force {

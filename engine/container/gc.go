@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -194,7 +195,7 @@ func (c *Container) stale() *Leftover {
 		names, what = append(names, gateFile), append(what, "the socket of its start, which is over")
 	}
 	for _, file := range [...]string{recordFile, configFile} {
-		if temporary := "." + file + ".new"; c.has(temporary) {
+		if temporary := atomicfile.Temporary(file); c.has(temporary) {
 			names, what = append(names, temporary), append(what, "a half-written "+file)
 		}
 	}

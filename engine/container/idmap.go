@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/kernel"
+	"github.com/berth-runtime/berth/internal/namespace"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -115,7 +117,7 @@ func idmapped(m *plan.Mount, p *plan.Plan, joined int) (int, error) {
 	}
 	userns := joined
 	if len(uid) > 0 {
-		made, err := namespaceWith(uid, gid)
+		made, err := namespace.NewUser(sysMap(uid), sysMap(gid))
 		if err != nil {
 			return -1, fmt.Errorf("%s: %w", where, err)
 		}
@@ -151,4 +153,12 @@ func idmapped(m *plan.Mount, p *plan.Plan, joined int) (int, error) {
 		return -1, fmt.Errorf("%s: %w%s", where, err, hint)
 	}
 	return tree, nil
+}
+
+func sysMap(maps []specs.LinuxIDMapping) []syscall.SysProcIDMap {
+	list := make([]syscall.SysProcIDMap, len(maps))
+	for i, m := range maps {
+		list[i] = syscall.SysProcIDMap{ContainerID: int(m.ContainerID), HostID: int(m.HostID), Size: int(m.Size)}
+	}
+	return list
 }

@@ -1,12 +1,13 @@
 package container
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/berth-runtime/berth/engine/compile"
 	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/namespace"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -25,17 +26,14 @@ var kinds = [...]struct {
 // none of the kind.
 type namespaceIDs [len(kinds)]uint64
 
-// lookAtNamespaces tells which namespaces a process is in.
-func lookAtNamespaces(pid string) (ids namespaceIDs, err error) {
+// lookAtNamespaces tells which namespaces a process is in, or we where pid is 0.
+func lookAtNamespaces(pid int) (ids namespaceIDs, err error) {
 	for i, kind := range kinds {
-		var st unix.Stat_t
-		switch err := unix.Stat("/proc/"+pid+"/ns/"+kind.file, &st); {
-		case err == unix.ENOENT && kind.kind == specs.TimeNamespace: // CONFIG_TIME_NS is off
-		case err != nil:
-			return ids, fmt.Errorf("look at the namespaces of process %s: %w", pid, err)
-		default:
-			ids[i] = st.Ino
+		id, err := namespace.Of(pid, kind.file)
+		if err != nil && !(errors.Is(err, unix.ENOENT) && kind.kind == specs.TimeNamespace) { // CONFIG_TIME_NS is off
+			return ids, err
 		}
+		ids[i] = id.Ino
 	}
 	return ids, nil
 }
@@ -66,13 +64,13 @@ func (c *Container) namespacesOf(pid int) (_ *joins, err error) {
 			j.close()
 		}
 	}()
-	ours, err := lookAtNamespaces("self")
+	ours, err := lookAtNamespaces(0)
 	if err != nil {
 		return nil, err
 	}
 	want := c.Namespaces
 	if want == (namespaceIDs{}) { // it is being made, and the process is our init
-		if want, err = lookAtNamespaces(strconv.Itoa(pid)); err != nil {
+		if want, err = lookAtNamespaces(pid); err != nil {
 			return nil, err
 		}
 	}
@@ -128,18 +126,13 @@ func (c *Container) theirs(pid int, file string, id uint64) (int, error) {
 // theirsAt opens a process's namespace if it is the one that is meant, else it
 // returns -1.
 func theirsAt(pid int, file string, id uint64) (int, error) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/"+file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := namespace.Open(pid, file)
 	if err != nil {
-		return -1, fmt.Errorf("open the container's %s namespace: %w", file, err)
+		return -1, err
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	if its, err := namespace.OfFD(fd); err != nil || its.Ino != id {
 		unix.Close(fd)
-		return -1, fmt.Errorf("look at the container's %s namespace: %w", file, err)
-	}
-	if st.Ino != id {
-		unix.Close(fd)
-		return -1, nil
+		return -1, err
 	}
 	return fd, nil
 }
@@ -147,7 +140,7 @@ func theirsAt(pid int, file string, id uint64) (int, error) {
 // stayed makes sure that the first process is in the namespaces that the container was
 // made with, for who has to look through its eyes.
 func (c *Container) stayed() error {
-	now, err := lookAtNamespaces(strconv.Itoa(c.Pid))
+	now, err := lookAtNamespaces(c.Pid)
 	if err != nil || c.Namespaces == (namespaceIDs{}) {
 		return err
 	}

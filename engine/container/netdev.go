@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/namespace"
 	"github.com/berth-runtime/berth/internal/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -19,9 +19,9 @@ func (m *maker) moveNetDevices() error {
 	if len(m.plan.NetDevs) == 0 {
 		return nil
 	}
-	netns, err := unix.Open("/proc/"+strconv.Itoa(m.child.Pid)+"/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	netns, err := namespace.Open(m.child.Pid, "net")
 	if err != nil {
-		return fmt.Errorf("open the container's network namespace: %w", err)
+		return fmt.Errorf("config.json: /linux/netDevices: %w", err)
 	}
 	defer unix.Close(netns)
 	here, err := netlink.Open()

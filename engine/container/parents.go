@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/atomicfile"
 )
 
 // parentsFile in the root directory names cgroups that were made as parents of a container's, and
@@ -85,7 +87,7 @@ func (r *Runtime) removeParents(root int) error {
 	if keep == "" {
 		err = unix.Unlinkat(root, parentsFile, 0)
 	} else if keep != string(text) {
-		err = writeFileAt(root, parentsFile, []byte(keep), 0o600)
+		err = atomicfile.Write(root, parentsFile, []byte(keep), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("cgroups that other processes are in: %w", err)

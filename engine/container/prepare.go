@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/berth-runtime/berth/engine/compile"
 	"github.com/berth-runtime/berth/engine/host"
@@ -216,14 +215,6 @@ func (m *maker) privileged() bool { return m.host.UID == 0 }
 func mapsOnlySelf(ids *plan.IDMaps) bool {
 	return len(ids.UID) == 1 && ids.UID[0].Size == 1 && int(ids.UID[0].HostID) == os.Geteuid() &&
 		len(ids.GID) == 1 && ids.GID[0].Size == 1 && int(ids.GID[0].HostID) == os.Getegid()
-}
-
-func sysMap(maps []specs.LinuxIDMapping) []syscall.SysProcIDMap {
-	list := make([]syscall.SysProcIDMap, len(maps))
-	for i, m := range maps {
-		list[i] = syscall.SysProcIDMap{ContainerID: int(m.ContainerID), HostID: int(m.HostID), Size: int(m.Size)}
-	}
-	return list
 }
 
 // lastCap finds the highest capability of this kernel. Those without a name

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/spec"
+	"github.com/berth-runtime/berth/internal/namespace"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -76,15 +77,11 @@ func (m *maker) keepHostsParameters(n *plan.Namespace, fd int) error {
 	if n.Type == specs.NetworkNamespace {
 		name = "net"
 	}
-	var theirs, ours unix.Stat_t
-	err := unix.Fstat(fd, &theirs)
-	if err == nil {
-		err = unix.Stat("/proc/self/ns/"+name, &ours)
-	}
+	ours, err := namespace.Ours(fd, name)
 	if err != nil {
 		return fmt.Errorf("config.json: %s/path: look at the %s namespace %q: %w", n.At, n.Type, n.Path, err)
 	}
-	if theirs.Dev == ours.Dev && theirs.Ino == ours.Ino {
+	if ours {
 		return fmt.Errorf("config.json: %s: it would change the host, whose %s namespace %q is (leave it out, or join another)", m.plan.Sysctls[i].At, n.Type, n.Path)
 	}
 	return nil

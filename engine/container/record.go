@@ -200,55 +200,6 @@ func decodeRecord(data []byte) (*Record, error) {
 	return r, nil
 }
 
-// writeFileAt writes a whole file into a directory: readers see the old or the new
-// one, never half of it.
-func writeFileAt(dir int, name string, data []byte, mode uint32) error {
-	temporary := "." + name + ".new"
-	fd, err := unix.Openat(dir, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC|unix.O_NOFOLLOW, mode)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	err = writeAll(fd, data)
-	err = errors.Join(err, unix.Close(fd))
-	if err == nil {
-		err = putInPlace(dir, temporary, name)
-	}
-	if err != nil {
-		_ = unix.Unlinkat(dir, temporary, 0)
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
-}
-
-// putInPlace gives a file another's name. ext4 and others write a file to the disk that
-// is renamed over another one, lest a crash of the machine leave an empty one, and
-// who removes it soon after waits for that. State is not worth it: no container lives
-// longer than the machine. What is exchanged for another is not written.
-func putInPlace(dir int, temporary, name string) error {
-	switch err := unix.Renameat2(dir, temporary, dir, name, unix.RENAME_EXCHANGE); err {
-	case nil:
-		return unix.Unlinkat(dir, temporary, 0) // the old one
-	case unix.ENOENT, unix.EINVAL: // there is no old one, or the file system can't
-		return unix.Renameat(dir, temporary, dir, name)
-	default:
-		return err
-	}
-}
-
-func writeAll(fd int, data []byte) error {
-	for len(data) > 0 {
-		n, err := unix.Write(fd, data)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		data = data[n:]
-	}
-	return nil
-}
-
 // readFileAt reads a small file. Of a regular file, or one of procfs that is shorter
 // than the buffer, a read that does not fill it had all that there is.
 func readFileAt(dir int, name string) ([]byte, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -13,6 +12,7 @@ import (
 	"github.com/berth-runtime/berth/engine/criu"
 	"github.com/berth-runtime/berth/engine/launch"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/namespace"
 	"github.com/berth-runtime/berth/internal/sys"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -166,7 +166,7 @@ func (b *bringer) notified(n criu.Notification, fd int) error {
 	case "post-restore":
 		// Everything is there, and nothing runs yet.
 		var err error
-		if b.Namespaces, err = lookAtNamespaces(strconv.Itoa(n.Pid)); err != nil {
+		if b.Namespaces, err = lookAtNamespaces(n.Pid); err != nil {
 			return fmt.Errorf("container %s: %w", b.ID, err)
 		}
 		if b.plan.Root.Readonly {
@@ -189,13 +189,13 @@ func readonlyRoot(pid int) error {
 
 // enterMounts lets this thread enter the mount namespace of a process for good.
 func enterMounts(pid int) error {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := namespace.Open(pid, "mnt")
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	// A mount namespace is entered only by who shares its directories with nobody
-	// (setns(2)), which Go's threads do.
+	// A mount namespace is entered only by a thread that shares its root and working
+	// directory with no other (setns(2)); Go's threads share them.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/atomicfile"
 )
 
 // rootMark is a file in a root directory that was made, or found empty, by this runtime: all
@@ -116,9 +118,9 @@ func entries(dir int) []string {
 
 // folderFiles are all that there is in a container's directory, the record last: while it is
 // there, the others are known to be ours.
-var folderFiles = []string{gateFile, standstillFile, endFile, notifyMaking, "." + recordFile + ".new", "." + configFile + ".new", configFile, recordFile}
+var folderFiles = []string{gateFile, standstillFile, endFile, notifyMaking, atomicfile.Temporary(recordFile), atomicfile.Temporary(configFile), configFile, recordFile}
 
-// foreign names what is in the directory and was put there by nobody of ours.
+// foreign names what is in the directory and was not put there by us.
 func (c *Container) foreign() []string {
 	return slices.DeleteFunc(entries(c.dir), func(name string) bool { return name == notifyDir || slices.Contains(folderFiles, name) })
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/internal/trace"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -241,7 +242,7 @@ func (c *Container) reload() error {
 }
 
 func (c *Container) save() error {
-	if err := writeFileAt(c.dir, recordFile, c.encode(), 0o600); err != nil {
+	if err := atomicfile.Write(c.dir, recordFile, c.encode(), 0o600); err != nil {
 		return fmt.Errorf("container %s: %w", c.ID, err)
 	}
 	return nil

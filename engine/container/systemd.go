@@ -135,7 +135,7 @@ func (m *maker) unitPlaceFree() error {
 }
 
 // moveInside puts the child into the cgroup inside of the unit's, and gives that
-// the unit's controllers: which takes that nobody is left in the unit's own.
+// the unit's controllers: for which no process may be left in the unit's own.
 func (m *maker) moveInside(options []cgroup.Option) error {
 	c := &m.plan.Cgroup
 	at := path.Join(c.Path, c.Payload)

@@ -55,7 +55,7 @@ func (c *Container) configDevices() (*device.Policy, error) {
 }
 
 // stop freezes the container for an update. That is recorded first: a command that finds
-// the container frozen can tell that nobody has paused it, and lets it go on where the
+// the container frozen can tell that it was not paused, and lets it go on where the
 // update was killed.
 func (c *Container) stop(g *cgroup.Group) error {
 	fd, err := unix.Openat(c.dir, standstillFile, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)

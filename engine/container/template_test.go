@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/atomicfile"
 )
 
 // What exec does to the process that Template gives is not done to the config that it
@@ -18,7 +20,7 @@ func TestTemplateIsACopy(t *testing.T) {
 	defer c.Close()
 	config := `{"ociVersion":"1.2.0","process":{"cwd":"/","args":["a"],"env":["A=1"],"user":{"uid":1,"gid":2,"additionalGids":[3]},
 		"capabilities":{"bounding":["CAP_KILL"],"effective":["CAP_KILL"],"permitted":["CAP_KILL"]}},"root":{"path":"rootfs"}}`
-	if err := writeFileAt(dir, configFile, []byte(config), 0o600); err != nil {
+	if err := atomicfile.Write(dir, configFile, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	process, err := c.Template()

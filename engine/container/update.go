@@ -9,6 +9,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup/device"
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/engine/spec"
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
@@ -53,7 +54,7 @@ func (c *Container) Update(changes *Changes) error {
 			return takenBack(err, undo)
 		}
 	}
-	if err := writeFileAt(c.dir, configFile, spec.Format(s, ""), 0o600); err != nil {
+	if err := atomicfile.Write(c.dir, configFile, spec.Format(s, ""), 0o600); err != nil {
 		return fmt.Errorf("container %s: the new limits are set, but could not be recorded: %w", c.ID, err)
 	}
 	return nil

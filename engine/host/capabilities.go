@@ -6,7 +6,7 @@ import (
 )
 
 // lacking are the capabilities that this process does not have. It can give them to
-// nobody (capset(2)), but in a user namespace below its own, where it has them all.
+// no process (capset(2)), except in a user namespace below its own, where it has them all.
 func lacking() caps.Set {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/internal/caps"
+	"github.com/berth-runtime/berth/internal/namespace"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,7 +67,7 @@ func hasMountSetattr() bool {
 // ChoosesPids reports whether the kernel has kernel.ProcfsOfPids, and we may use it. It is
 // asked for a file system that is not made.
 func ChoosesPids() bool {
-	own, err := unix.Open("/proc/self/ns/pid", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	own, err := namespace.Open(0, "pid")
 	if err != nil {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// load puts the image of a Program where it can be executed and nobody can write to it. It holds
+// load puts the image of a Program where it can be executed and not be written to. It holds
 // nothing of the host: a container that gets at its /proc/PID/exe has what it runs anyway
 // (CVE-2019-5736).
 func load(p *program.Program) (int, error) {

@@ -25,7 +25,7 @@ type patience struct {
 }
 
 // While lets a child that has no other bound be given up where it has stood still in a
-// frozen cgroup for as long as frozenBound: it is only just being made, and nobody else
+// frozen cgroup for as long as frozenBound: it is only just being made, and no other program
 // has a reason to stop it.
 func (c *Child) While(frozen func() bool) { c.frozen = frozen }
 

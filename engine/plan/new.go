@@ -61,7 +61,7 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 	}
 	if p.Label != "" && !h.SELinux {
 		p.Label = ""
-		p.Warnings = append(p.Warnings, "/linux/mountLabel: left out, SELinux is not in this kernel, or switched off: nobody looks at labels of files")
+		p.Warnings = append(p.Warnings, "/linux/mountLabel: left out, SELinux is not in this kernel, or switched off: labels of files have no effect")
 	}
 	if s.Hooks != nil {
 		p.Hooks = *s.Hooks
@@ -245,8 +245,8 @@ func personality(in *specs.LinuxPersonality) *uint64 {
 
 // handsOver says what keeps the first process from handing the listener of a filter
 // over, which it does when the filter binds it already: it sends it (sendmsg), and
-// reads that it may go on. By then a listener answers for a notifying read; for the
-// sending nobody could, and it would wait for ever.
+// reads that it may go on. By then a listener answers for a notifying read; before
+// the sending there is none, and it would wait for ever.
 func handsOver(profile *specs.LinuxSeccomp) string {
 	for _, call := range [...]string{"sendmsg", "read"} {
 		e, err := seccomp.ExplainSyscall(seccomp.NativeArch(), profile, call)

@@ -85,7 +85,7 @@ func UnitLayout(h *host.Host) ledger.Layout {
 	layout := h.Layout
 	layout.Systemd = h.Systemd.Version
 	if h.Systemd.User {
-		// Nobody delegates controllers of version 1 to ordinary users: their
+		// Controllers of version 1 are not delegated to ordinary users: their
 		// manager would take the properties and do nothing.
 		layout.Legacy = nil
 		layout.Unified = h.Systemd.Controllers

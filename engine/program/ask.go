@@ -78,7 +78,7 @@ type Expectation struct {
 	place int
 }
 
-// namesProcess reports whether the value of a request is a pid, which nobody knows
+// namesProcess reports whether the value of a request is a pid, which is not known
 // beforehand.
 func (k Ask) namesProcess() bool { return k == AskForked || k == AskMinder }
 

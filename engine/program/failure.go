@@ -10,8 +10,8 @@ import (
 // and with which errno.
 //
 // After it has sent the report the process waits until its end of the
-// descriptor can be read (a byte, or the end of the file), so that whoever
-// gets the report can still look at it in /proc. Then it exits with status 1.
+// descriptor can be read (a byte, or the end of the file), so that the reader
+// of the report can still look at it in /proc. Then it exits with status 1.
 type Failure struct {
 	Index int
 	Errno unix.Errno

@@ -121,7 +121,7 @@ func (c *checker) capabilities(p place, sets *specs.LinuxCapabilities) {
 	}
 	// Buildah before 1.29 empties the inheritable set (CVE-2022-24769) and leaves the ambient one
 	// as it was, for each step of a build: it means no ambient ones, and a warning a step would
-	// tell nobody anything.
+	// be noise.
 	if len(sets.Inheritable) > 0 {
 		c.raisable(p.at("ambient"), sets.Ambient, permitted&inheritable)
 	}

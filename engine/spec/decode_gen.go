@@ -14,6 +14,9 @@ import (
 	"github.com/berth-runtime/berth/internal/ptr"
 )
 
+// foreign are the sections of other platforms.
+var foreign = []string{"solaris", "windows", "vm", "zos", "freebsd"}
+
 func decodeSpec(d *json.Decoder, v *specs.Spec) {
 	var seen uint64
 	ok := d.Object()

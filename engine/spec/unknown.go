@@ -31,9 +31,6 @@ func unknownKeys[T any](data []byte, into func(*json.Decoder, *T)) []Complaint {
 	return list
 }
 
-// foreign are the sections of other platforms.
-var foreign = []string{"solaris", "windows", "vm", "zos", "freebsd"}
-
 func noteUnknown(d *json.Decoder, keys []string) {
 	if slices.Contains(foreign, d.Key()) {
 		return

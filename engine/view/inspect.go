@@ -3,13 +3,13 @@ package view
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/engine/container"
 	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/namespace"
 	"github.com/berth-runtime/berth/internal/proc/mountinfo"
 	"golang.org/x/sys/unix"
 )
@@ -90,12 +90,12 @@ func inspectGroup(c *container.Container, i *Inspection) error {
 func namespacesNow(pid int) []NamespaceNow {
 	var list []NamespaceNow
 	for _, name := range [...]string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"} {
-		theirs, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/" + name)
+		theirs, err := namespace.Of(pid, name)
 		if err != nil {
 			continue // it has ended meanwhile, or the kernel has none of the kind
 		}
-		ours, _ := os.Readlink("/proc/self/ns/" + name)
-		list = append(list, NamespaceNow{Type: name, ID: theirs, Shared: ours == theirs})
+		ours, _ := namespace.Of(0, name)
+		list = append(list, NamespaceNow{Type: name, ID: name + ":[" + strconv.FormatUint(theirs.Ino, 10) + "]", Shared: ours == theirs})
 	}
 	return list
 }

@@ -21,7 +21,7 @@ func MemoryFile(name string, content []byte) (*os.File, error) {
 // MemoryFD is the descriptor of one, without a file of Go's around it.
 func MemoryFD(name string, content []byte) (int, error) { return memoryFD(name, content, 0) }
 
-// SealedFile is a MemoryFile that can no longer be changed, whoever holds it.
+// SealedFile is a MemoryFile that can no longer be changed by any holder.
 func SealedFile(name string, content []byte) (*os.File, error) {
 	fd, err := memoryFD(name, content, unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -38,7 +38,7 @@ func (e *StuckError) Error() string {
 
 // lower sets a limit of memory by set. Where more is used than that, memory is
 // reclaimed first. On version 2 a limit below the use lets the kernel kill, and
-// memory.high reclaims and kills nobody: so that is brought down in steps, while
+// memory.high reclaims and does not kill: so that is brought down in steps, while
 // the pressure is watched, and the limit follows when the use is below it. On
 // version 1 the kernel reclaims by itself when the limit is written, and refuses
 // (EBUSY) what it can't; that is tried until the deadline.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/plan"
@@ -68,7 +69,7 @@ func (e *Engine) setProperty(ctx context.Context, p *plan.Plan, s plan.Step) err
 var untilWritten = 10 * time.Second
 
 // setAndSee sets a property and waits until the kernel's file has it: systemd
-// writes the file from a queue, after it has answered, and tells nobody when it
+// writes the file from a queue, after it has answered, and does not say when it
 // failed. It writes it also where the value is the same to it, and only the file
 // was changed by another program.
 func (e *Engine) setAndSee(ctx context.Context, s plan.Step, set func(ledger.Property) error) error {
@@ -171,7 +172,7 @@ func (e *Engine) revertProperty(ctx context.Context, c *record.Change) error {
 	}
 	file := e.Machine.Root + c.DropIn.Path
 	if c.DropIn.Existed {
-		return os.WriteFile(file, []byte(c.DropIn.Content), 0o644)
+		return atomicfile.WriteSynced(unix.AT_FDCWD, file, []byte(c.DropIn.Content), 0o644)
 	}
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

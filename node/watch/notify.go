@@ -10,7 +10,7 @@ import (
 )
 
 // notifier tells systemd how the service is (sd_notify(3)); without a socket
-// nobody is told.
+// it does nothing.
 type notifier struct {
 	address  string
 	watchdog time.Duration // 0 if the manager expects no keep-alive
@@ -29,7 +29,7 @@ func (n notifier) tell(message string) {
 	if n.address == "" {
 		return
 	}
-	// A manager that can't be told will notice by itself; there is no one else to tell.
+	// A manager that can't be told will notice by itself, and there is no other to tell.
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: n.address, Net: "unixgram"})
 	if err != nil {
 		return

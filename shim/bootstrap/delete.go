@@ -95,8 +95,8 @@ func Delete(a *Args, engines Engines, out io.Writer) error {
 // that is being killed keeps its sockets for a moment. A shim that lives learns
 // that the container is not coming, should it still wait for it.
 func cleanSocket(path, dir, id string) (alive bool) {
-	// A dying process gives its sockets up one by one. A connection that nobody
-	// accepts ends when the listening one goes, and the next is refused.
+	// A dying process gives its sockets up one by one. A connection that is
+	// not accepted ends when the listening one goes, and the next is refused.
 	for range 3 {
 		conn, err := ttrpc.Dial(path)
 		switch {

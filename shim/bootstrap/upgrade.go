@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/internal/escape"
+	"github.com/berth-runtime/berth/internal/namespace"
 	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
@@ -108,11 +109,11 @@ func running(a *Args) (list []server, err error) {
 
 // sameNamespace says whether a process is of our pid namespace.
 func sameNamespace(pid int) bool {
-	its, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+	its, err := namespace.Of(pid, "pid")
 	if err != nil {
 		return false
 	}
-	ours, err := os.Readlink("/proc/self/ns/pid")
+	ours, err := namespace.Of(0, "pid")
 	return err == nil && its == ours
 }
 

@@ -39,7 +39,7 @@ func (b *binary) forward(e *wire.Envelope) error {
 	return err
 }
 
-// It cannot be interrupted: whoever suspends waits for the program that is under way.
+// It cannot be interrupted: suspend waits for the program that is under way.
 func (b *binary) suspend()                                        {}
 func (b *binary) resume()                                         {}
 func (b *binary) handover(*wire.HandoverEvents, *fds.Table)       {}

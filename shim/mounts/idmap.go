@@ -4,40 +4,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/internal/kernel"
+	"github.com/berth-runtime/berth/internal/namespace"
 	"github.com/berth-runtime/berth/shim/reaper"
 )
 
-// userNamespace makes a user namespace with the given maps and opens it. The
-// process that it is made with is stopped by ptrace before its first
-// instruction, and killed; so it needs no program of its own.
-func userNamespace(o *options, r *reaper.Reaper) (int, error) {
-	child, err := r.Start("/proc/self/exe", []string{"berth-userns"}, &syscall.ProcAttr{
-		Sys: &syscall.SysProcAttr{
-			Ptrace: true, Cloneflags: unix.CLONE_NEWUSER, Pdeathsig: unix.SIGKILL,
-			UidMappings: o.uidMap, GidMappings: o.gidMap, GidMappingsEnableSetgroups: true,
-		},
-	}, nil)
-	if err != nil {
-		return -1, fmt.Errorf("make a user namespace for the id maps: %w", err)
-	}
-	fd, err := unix.Open("/proc/"+strconv.Itoa(child.Pid)+"/ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	child.Signal(unix.SIGKILL)
-	child.Wait()
-	if err != nil {
-		return -1, fmt.Errorf("open the user namespace of the id maps: %w", err)
-	}
-	return fd, nil
-}
-
 // mapped is a detached copy of the mount tree at path with ids mapped.
 func mapped(path string, o *options, attr uint64, r *reaper.Reaper) (int, error) {
-	userns, err := userNamespace(o, r)
+	release := r.Hold()
+	userns, err := namespace.NewUser(o.uidMap, o.gidMap)
+	release()
 	if err != nil {
 		return -1, err
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/namespace"
 )
 
 // userOwner opens the user namespace that a network namespace belongs to, or
@@ -25,15 +27,12 @@ func userOwner(netns string) (*os.File, error) {
 	}
 	owner := os.NewFile(uintptr(fd), "user")
 	unix.CloseOnExec(fd)
-	var theirs, ours unix.Stat_t
-	if err = unix.Fstat(fd, &theirs); err == nil {
-		err = unix.Stat("/proc/self/ns/user", &ours)
-	}
+	ours, err := namespace.Ours(fd, "user")
 	if err != nil {
 		owner.Close()
 		return nil, fmt.Errorf("compare user namespaces: %w", err)
 	}
-	if theirs.Dev == ours.Dev && theirs.Ino == ours.Ino {
+	if ours {
 		owner.Close()
 		return nil, nil
 	}

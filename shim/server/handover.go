@@ -130,7 +130,7 @@ func readState(f *os.File) (*wire.Handover, error) {
 // succeed makes the shim that the program before this one has written down, or goes back to that.
 func (s *shim) succeed() error {
 	table := fds.New()
-	var back sync.Mutex // held by who goes back, and from the point on at which nobody does
+	var back sync.Mutex // held to go back, and for good once it is too late for that
 	giveBack := func(why error) error {
 		back.Lock()
 		defer back.Unlock() // there is no way back: what is late may still come to its end

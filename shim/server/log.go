@@ -17,7 +17,7 @@ type logger struct {
 }
 
 // newLogger makes standard error the bundle's log, unless the program before this one has. A FIFO
-// without a reader must hold up nobody, and a line that finds it full is dropped.
+// without a reader must not hold us up: a line that finds it full is dropped.
 func newLogger(a *bootstrap.Args, open bool) *logger {
 	if !open {
 	} else if fd, err := unix.Open("log", unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {

@@ -25,7 +25,7 @@ import (
 
 const (
 	// quietLimit is how long the calls that are under way, and what else has to come to a point
-	// where it can be written down, may take each time. Nobody is answered meanwhile.
+	// where it can be written down, may take each time. No call is answered meanwhile.
 	quietLimit = time.Second
 	// retryPause and retryLimit are for a shim that is busy with what takes longer, such as a hook.
 	retryPause = 300 * time.Millisecond
@@ -36,7 +36,7 @@ const (
 	succeedLimit = 5 * time.Second
 )
 
-// upgrade is one that somebody has asked for.
+// upgrade is one that has been asked for.
 type upgrade struct {
 	program string
 	until   time.Time // when it is given up

@@ -47,7 +47,7 @@ func (s *Service) expect(_ context.Context, r *wire.ConnectRequest) (wire.Messag
 }
 
 // unexpect is for a container that the command "delete" removes: its create has been given up by
-// the client, or never came, or nobody here could answer its Delete in time.
+// the client, or never came, or its Delete could not be answered here in time.
 func (s *Service) unexpect(_ context.Context, r *wire.ConnectRequest) (wire.Message, error) {
 	s.mu.Lock()
 	delete(s.expected, r.ID)

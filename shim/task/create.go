@@ -30,7 +30,7 @@ func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.M
 	if config.NamesUnit && !o.DriverSaid {
 		// Docker tells runc's shim of its driver, and to any other it passes on what daemon.json
 		// says; so the name is all that there is. As a path it would be a cgroup beside systemd's
-		// own, which nobody wants.
+		// own, which is never meant.
 		o.SystemdCgroup = true
 	}
 	eng, err := s.Engine(o)

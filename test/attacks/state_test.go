@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -108,10 +109,11 @@ func TestStateFolderIsALink(t *testing.T) {
 func TestPidFileIsALink(t *testing.T) {
 	b := harness.New(t)
 	o := newOutside(b, map[string]string{"file": "the host's"})
-	for _, name := range []string{"", ".berth-new"} {
+	pidFile := b.Path("pid")
+	for _, name := range []string{pidFile, atomicfile.Temporary(pidFile)} {
 		c := b.Container("/bin/true")
-		pidFile := b.Path("pid" + name)
-		check(t, os.Symlink(filepath.Join(o.dir, "file"), pidFile+name))
+		_ = os.Remove(pidFile) // the first one's
+		check(t, os.Symlink(filepath.Join(o.dir, "file"), name))
 		c.Run("--pid-file", pidFile).OK(t)
 		if info, err := os.Lstat(pidFile); err != nil || !info.Mode().IsRegular() {
 			t.Errorf("the pid file is %v, %v", info, err)

@@ -13,12 +13,16 @@ import (
 // count, so that the names of tests and of identifiers are free.
 var unwanted = regexp.MustCompile(`(?i)\b(for want of|whoever|whomever|somebody|anybody|folders?)\b`)
 
+// vague are words for people where a comment speaks of processes, callers and owners. The user
+// nobody is meant where its number, or what says so, follows.
+var vague = regexp.MustCompile(`(?i)\b(for want of|whoever|whomever|somebody|anybody|nobody\b([^ ]| [^(]|$))`)
+
 const instead = "say \"OOM-killed\", \"missing\", \"a process\", \"the owner\", \"the caller\", \"directory\""
 
 // quoted finds the strings of a line of Go, in which help and messages are.
 var quoted = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
 
-// The pages, the help and the messages are in the words of the field.
+// The pages, the help, the messages and the comments are in the words of the field.
 func TestWords(t *testing.T) {
 	list := exec.Command("git", "ls-files", "*.md", "*.go", "build/deploy", "build/packaging", "Makefile")
 	list.Dir, list.Stderr = "../..", os.Stderr
@@ -46,6 +50,9 @@ func TestWords(t *testing.T) {
 		}
 		for i, line := range strings.Split(string(text), "\n") {
 			if isGo {
+				if _, comment, _ := strings.Cut(line, "//"); vague.MatchString(comment) {
+					t.Errorf("%s:%d: %q: %s", name, i+1, vague.FindString(comment), instead)
+				}
 				line = strings.Join(quoted.FindAllString(line, -1), " ")
 			}
 			if word := unwanted.FindString(line); word != "" {
@@ -59,6 +66,11 @@ func TestWords(t *testing.T) {
 }
 
 func TestUnwanted(t *testing.T) {
+	for text, want := range map[string]bool{"nobody is left": true, "of nobody.": true, "said by nobody": true, "and of nobody (65534).": false, "Somebody's": true} {
+		if vague.MatchString(text) != want {
+			t.Errorf("%q is vague: %v, want %v", text, !want, want)
+		}
+	}
 	for _, text := range []string{"killed for want of memory", "the state folder", "Whoever makes it", "somebody's"} {
 		if !unwanted.MatchString(text) {
 			t.Errorf("%q passes", text)

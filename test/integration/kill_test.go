@@ -117,20 +117,27 @@ func TestKillCreatedBySignalsThatAskForTheEnd(t *testing.T) {
 	c.WaitExit()
 }
 
-// Without a PID namespace nothing ends the other processes with the first one: they are still the
-// container's, and KILL reaches them.
-func TestKillReachesWhatIsLeftInASharedPIDNamespace(t *testing.T) {
-	b := harness.New(t)
-	c := b.Container("/bin/sh", "-c", "sleep 100000 & echo $!; exec 1>&-; sleep 100000 & exit 0")
+// withAnother runs a container without a PID namespace. The script starts another process and tells
+// its pid.
+func withAnother(b *harness.Box, script string) (c *harness.Container, pid int) {
+	b.T.Helper()
+	c = b.Container("/bin/sh", "-c", script)
 	harness.WithoutNamespace(c.Spec, "pid")
 	out, w := b.Pipe()
 	c.Stdout = w
 	c.RunDetached()
 	w.Close()
-	var pid int
 	if _, err := fmt.Sscan(out.Line(), &pid); err != nil {
-		t.Fatal(err)
+		b.T.Fatal(err)
 	}
+	return c, pid
+}
+
+// Without a PID namespace nothing ends the other processes with the first one: they are still the
+// container's, and KILL reaches them.
+func TestKillReachesWhatIsLeftInASharedPIDNamespace(t *testing.T) {
+	b := harness.New(t)
+	c, pid := withAnother(b, "sleep 100000 & echo $!; exec 1>&-; sleep 100000 & exit 0")
 	c.WaitExit()
 	if err := unix.Kill(pid, 0); err != nil {
 		t.Fatalf("the test wants a process that is left: %v", err)
@@ -147,29 +154,12 @@ func TestKillReachesWhatIsLeftInASharedPIDNamespace(t *testing.T) {
 // SIGKILL ends the container, and that is all its processes.
 func TestKillWithoutAPIDNamespace(t *testing.T) {
 	b := harness.New(t)
-	c := b.Container("/bin/sh", "-c", "sleep 100000 & echo $!; exec 1>&-; sleep 100000")
-	harness.WithoutNamespace(c.Spec, "pid")
-	out, w := b.Pipe()
-	c.Stdout = w
-	c.RunDetached()
-	w.Close()
-	var pid int
-	if _, err := fmt.Sscan(out.Line(), &pid); err != nil {
-		t.Fatal(err)
-	}
+	c, pid := withAnother(b, "sleep 100000 & echo $!; exec 1>&-; sleep 100000")
 	c.Kill("KILL").WaitExit()
 	b.WaitGone(pid)
 	b.ReapOrphans()
 	c.Delete()
-	c = b.Container("/bin/sh", "-c", "sleep 100000 & echo $!; exec 1>&-; wait")
-	harness.WithoutNamespace(c.Spec, "pid")
-	out, w = b.Pipe()
-	c.Stdout = w
-	c.RunDetached()
-	w.Close()
-	if _, err := fmt.Sscan(out.Line(), &pid); err != nil {
-		t.Fatal(err)
-	}
+	c, pid = withAnother(b, "sleep 100000 & echo $!; exec 1>&-; wait")
 	c.Kill("TERM").WaitExit() // any other is for the first process alone
 	if err := unix.Kill(pid, 0); err != nil {
 		t.Errorf("TERM reached process %d: %v", pid, err)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/node/plan"
 	"golang.org/x/sys/unix"
 )
@@ -224,41 +225,14 @@ func (r *Record) Drop(id string) error {
 	return r.save()
 }
 
-// save writes the whole and renames it, so that there is always one or the other.
+// save is synced: what persistent changes were made from is to be known after a power cut, too.
 func (r *Record) save() error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
-		err = writeWhole(r.file(), append(text, '\n'))
+		err = atomicfile.WriteSynced(unix.AT_FDCWD, r.file(), append(text, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("save the record: %w", err)
 	}
 	return nil
-}
-
-func writeWhole(path string, text []byte) error {
-	next := path + ".new"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err2 := f.Close(); err == nil {
-		err = err2
-	}
-	if err == nil {
-		err = os.Rename(next, path)
-	}
-	if err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync() // else the new name may be lost with the power
 }

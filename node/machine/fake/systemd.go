@@ -247,7 +247,7 @@ func (s *Systemd) Reload(context.Context) error {
 	return nil
 }
 
-// Changes tells what the test sends; nobody hears it before this was called.
+// Changes tells what the test sends; before this was called it is lost.
 func (s *Systemd) Changes(context.Context, ...string) (<-chan string, error) {
 	return s.Signals, nil
 }

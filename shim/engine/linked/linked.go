@@ -99,7 +99,7 @@ type handle struct {
 	id      string
 	// entry keeps a pause away from what starts a process in the container. That would
 	// begin in a frozen cgroup, and until its execve a thread of ours waits for it, and
-	// all of Go with that (CLONE_VFORK): nobody would be left to thaw it.
+	// all of Go with that (CLONE_VFORK): no thread would be left to thaw it.
 	entry sync.RWMutex
 }
 

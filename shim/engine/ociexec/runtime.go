@@ -82,7 +82,7 @@ func (r *Runtime) make(ctx context.Context, spec *engine.Create, args []string) 
 }
 
 // halfMade is the error of a command that has made its process, where something that came with it
-// is missing: the process is there, and nobody has it.
+// is missing: the process is there, and was not handed over.
 type halfMade struct{ err error }
 
 func (e *halfMade) Error() string { return e.err.Error() }

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/internal/json"
+	"golang.org/x/sys/unix"
 )
 
 // Annotations that group containers, the first before the second.
@@ -117,14 +119,10 @@ func ownPid(d *json.Decoder) bool {
 	return kind == "pid" && path == ""
 }
 
-// Write writes a file in a bundle so that a reader, after a crash of ours
-// too, finds all of it or what was there before.
+// Write writes a file in a bundle so that a reader, also after a crash of ours,
+// finds all of it or what was there before.
 func Write(dir, name string, content []byte) error {
-	temporary := filepath.Join(dir, "."+strings.ReplaceAll(name, "/", "-"))
-	if err := os.WriteFile(temporary, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, filepath.Join(dir, name))
+	return atomicfile.Write(unix.AT_FDCWD, filepath.Join(dir, name), content, 0o600)
 }
 
 // members is the directory in a group leader's bundle that has a file for each
@@ -156,6 +154,9 @@ func Members(leader string) (map[string]string, error) {
 	}
 	found := make(map[string]string, len(entries))
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") { // as no id does: a kill has left a part of one
+			continue
+		}
 		dir, err := os.ReadFile(filepath.Join(leader, members, e.Name()))
 		if err != nil {
 			return nil, err

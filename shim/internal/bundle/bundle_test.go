@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/berth-runtime/berth/internal/atomicfile"
 )
 
 func TestReadConfig(t *testing.T) {
@@ -67,5 +69,36 @@ func TestNotes(t *testing.T) {
 	}
 	if got, ok := LoadEnd(dir); !ok || got != want {
 		t.Fatal(got, ok)
+	}
+}
+
+// A note that is not written, or that a kill has left half written, is none.
+func TestUnfinishedNotes(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, members, "taken", "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := AddMember(dir, "taken", "/bundles/taken"); err == nil {
+		t.Error("a directory was replaced by a note")
+	}
+	for _, d := range []string{dir, filepath.Join(dir, members)} {
+		if entries, err := os.ReadDir(d); err != nil || len(entries) != 1 {
+			t.Errorf("%s has %v, %v", d, entries, err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(dir, members, "taken")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, atomicfile.Temporary(members+"/a")), []byte("/bund"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := Members(dir); len(m) != 0 || err != nil {
+		t.Errorf("half a note is read as %v, %v", m, err)
+	}
+	if err := AddMember(dir, "a", "/bundles/a"); err != nil {
+		t.Error(err)
+	}
+	if m, err := Members(dir); err != nil || len(m) != 1 || m["a"] != "/bundles/a" {
+		t.Errorf("%v, %v", m, err)
 	}
 }

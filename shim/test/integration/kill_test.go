@@ -98,17 +98,8 @@ func testShimIsBelowContainerdForOOM(t *testing.T, d *daemon) {
 // A signal goes to the first process alone, or to all that the container has.
 func TestKillAll(t *testing.T) {
 	withSetups(t, func(t *testing.T, d *daemon, engine string) {
-		b := d.run(engine)
+		b := d.runTwo(engine)
 		defer b.remove()
-		if err := b.exec("e", stdio{}, "sleep", "1000"); err != nil {
-			t.Fatal(err)
-		}
-		added, err := d.tasks().Get(d.Context(), &tasks.GetRequest{ContainerID: b.id, ExecID: "e"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		becomes(t, b.pid, "sleep")
-		becomes(t, added.Process.Pid, "sleep")
 		kill := func(signal uint32, all bool) {
 			t.Helper()
 			if _, err := d.tasks().Kill(d.Context(), &tasks.KillRequest{ContainerID: b.id, Signal: signal, All: all}); err != nil {

@@ -60,7 +60,7 @@ func TestStatusAndOutput(t *testing.T) {
 
 // becomes waits until a process runs a program: runc answers a start before its
 // own init, which handles signals in its own way, has become that.
-func becomes(t *testing.T, pid uint32, program string) {
+func becomes(t testing.TB, pid uint32, program string) {
 	t.Helper()
 	wait.Until(t, fmt.Sprintf("process %d runs %s", pid, program), func() bool {
 		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
@@ -189,19 +189,26 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
+// runTwo runs a container and adds a process to it, "e"; both sleep.
+func (d *daemon) runTwo(engine string) *box {
+	d.T.Helper()
+	b := d.run(engine)
+	if err := b.exec("e", stdio{}, "sleep", "1000"); err != nil {
+		d.T.Fatal(err)
+	}
+	added, err := d.tasks().Get(d.Context(), &tasks.GetRequest{ContainerID: b.id, ExecID: "e"})
+	if err != nil {
+		d.T.Fatal(err)
+	}
+	becomes(d.T, b.pid, "sleep") // runc's init has threads, which count
+	becomes(d.T, added.Process.Pid, "sleep")
+	return b
+}
+
 func TestPauseUpdatePidsStats(t *testing.T) {
 	withSetups(t, func(t *testing.T, d *daemon, engine string) {
-		b := d.run(engine)
+		b := d.runTwo(engine)
 		defer b.remove()
-		if err := b.exec("e", stdio{}, "sleep", "1000"); err != nil {
-			t.Fatal(err)
-		}
-		added, err := d.tasks().Get(d.Context(), &tasks.GetRequest{ContainerID: b.id, ExecID: "e"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		becomes(t, b.pid, "sleep") // runc's init has threads, which count
-		becomes(t, added.Process.Pid, "sleep")
 		r, err := d.tasks().ListPids(d.Context(), &tasks.ListPidsRequest{ContainerID: b.id})
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
@@ -92,8 +91,6 @@ func hostileWords(id string) [][]byte {
 func (n *node) liveBesideClient(first int) (said int) {
 	t := n.t
 	t.Helper()
-	fault, err := buildFault()
-	n.must(err)
 	id := fmt.Sprint("h", first)
 	spec := n.spec(id, "sleep", "1000")
 	spec.Linux.Resources = &specs.LinuxResources{}
@@ -103,20 +100,8 @@ func (n *node) liveBesideClient(first int) (said int) {
 	stops, err := harness.ListenStops(steps)
 	n.must(err)
 	defer stops.Close()
-	out, write, err := os.Pipe()
-	n.must(err)
+	tracer, out := n.startUnder(id, dir, "-tell", steps, "-follow")
 	defer out.Close()
-	in, err := os.Open(n.paramsFile(id))
-	n.must(err)
-	defer in.Close()
-	log, err := os.Create(filepath.Join(n.dir, "said"))
-	n.must(err)
-	defer log.Close()
-	argv := append([]string{fault, "-tell", steps, "-follow", "--", n.binary}, n.args(id, dir, "start")...)
-	env := append([]string{"TTRPC_ADDRESS=" + n.ttrpcSocket(), "MAX_SHIM_VERSION=2", "GOMAXPROCS=2"}, os.Environ()...)
-	tracer, err := children.Start(fault, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: []uintptr{in.Fd(), write.Fd(), log.Fd()}}, nil)
-	write.Close()
-	n.must(err)
 	socket := make(chan string, 1)
 	lived := make(chan error, 1)
 	b := &box{shim: &shim{n: n}, id: id, dir: dir}
@@ -154,7 +139,7 @@ func (n *node) liveBesideClient(first int) (said int) {
 	if exit := tracer.Wait(); exit.Status != 0 {
 		t.Errorf("the shim ended with %+v", exit)
 	}
-	if text, err := os.ReadFile(log.Name()); err != nil || strings.Contains(string(text), "goroutine ") {
+	if text, err := os.ReadFile(filepath.Join(n.dir, "said")); err != nil || strings.Contains(string(text), "goroutine ") {
 		t.Errorf("the shim says %v %s", err, text)
 	}
 	n.nothingLeft(id)

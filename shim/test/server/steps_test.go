@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/berth-runtime/berth/internal/test/wait"
+	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -83,11 +84,31 @@ func TestShimIsKilledAfterEachStep(t *testing.T) {
 	harness.Report(t, "shim steps", killed.Load())
 }
 
-// dieAfter leads a life that ends after a step. It reports false where it has fewer steps.
-func (n *node) dieAfter(step int) bool {
+// startUnder executes the shim's start under test/fault, with these options of that, and gives what
+// the shim answers. What both of them say otherwise is in the node's file "said".
+func (n *node) startUnder(id, dir string, options ...string) (*reaper.Child, *os.File) {
 	n.t.Helper()
 	fault, err := buildFault()
 	n.must(err)
+	out, write, err := os.Pipe()
+	n.must(err)
+	in, err := os.Open(n.paramsFile(id))
+	n.must(err)
+	defer in.Close()
+	said, err := os.Create(filepath.Join(n.dir, "said"))
+	n.must(err)
+	defer said.Close()
+	argv := append(append(append([]string{fault}, options...), "--", n.binary), n.args(id, dir, "start")...)
+	env := append([]string{"TTRPC_ADDRESS=" + n.ttrpcSocket(), "MAX_SHIM_VERSION=2", "GOMAXPROCS=2"}, os.Environ()...)
+	tracer, err := children.Start(fault, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: []uintptr{in.Fd(), write.Fd(), said.Fd()}}, nil)
+	write.Close()
+	n.must(err)
+	return tracer, out
+}
+
+// dieAfter leads a life that ends after a step. It reports false where it has fewer steps.
+func (n *node) dieAfter(step int) bool {
+	n.t.Helper()
 	id := fmt.Sprint("c", step)
 	spec := n.spec(id, "sleep", "1000")
 	spec.Linux.Resources = &specs.LinuxResources{}
@@ -96,20 +117,8 @@ func (n *node) dieAfter(step int) bool {
 	if err := os.Remove(hit); err != nil && !errors.Is(err, os.ErrNotExist) {
 		n.t.Fatal(err)
 	}
-	out, write, err := os.Pipe()
-	n.must(err)
+	tracer, out := n.startUnder(id, dir, "-step", strconv.Itoa(step), "-follow", "-hit", hit, "-pids", pids)
 	defer out.Close()
-	in, err := os.Open(n.paramsFile(id))
-	n.must(err)
-	defer in.Close()
-	said, err := os.Create(filepath.Join(n.dir, "said"))
-	n.must(err)
-	defer said.Close()
-	argv := append([]string{fault, "-step", strconv.Itoa(step), "-follow", "-hit", hit, "-pids", pids, "--", n.binary}, n.args(id, dir, "start")...)
-	env := append([]string{"TTRPC_ADDRESS=" + n.ttrpcSocket(), "MAX_SHIM_VERSION=2", "GOMAXPROCS=2"}, os.Environ()...)
-	tracer, err := children.Start(fault, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: []uintptr{in.Fd(), write.Fd(), said.Fd()}}, nil)
-	write.Close()
-	n.must(err)
 	answer, err := io.ReadAll(out) // until the start has ended
 	n.must(err)
 	b := &box{shim: &shim{n: n}, id: id, dir: dir}
@@ -124,7 +133,7 @@ func (n *node) dieAfter(step int) bool {
 	}
 	n.must(err)
 	if exit.Status == 126 {
-		text, _ := os.ReadFile(said.Name())
+		text, _ := os.ReadFile(filepath.Join(n.dir, "said"))
 		n.t.Fatalf("killed after step %d, %s: %s", step, at, text)
 	}
 	n.cleanUp(b)

@@ -90,8 +90,8 @@ func (t *Tools) hand(g *cgroup.Group, access Access) error {
 			account, mode := access.Admin, access.FileMode
 			switch entry.Name() {
 			case "tasks", "cgroup.procs", "cgroup.threads":
-				// Who may set limits may not by that put processes in: of version 1 whoever has
-				// two such files can take his processes out of another's limits.
+				// The right to set limits is not one to put processes in: of version 1, a user who
+				// has two such files can take their processes out of another's limits.
 				account = access.Tasks
 				if access.TasksMode != nil {
 					mode = access.TasksMode

@@ -13,6 +13,7 @@ func decoders() ([]byte, error) {
 	p.printf(header, specs.Version)
 	p.printf("import (\n\t\"io/fs\"\n\t\"strconv\"\n\n\t\"github.com/opencontainers/runtime-spec/specs-go\"\n\n" +
 		"\t\"github.com/berth-runtime/berth/internal/json\"\n\t\"github.com/berth-runtime/berth/internal/ptr\"\n)\n")
+	p.printf("\n// foreign are the sections of other platforms.\nvar foreign = %#v\n", foreign)
 	for _, t := range structs(reflect.TypeFor[specs.Spec]()) {
 		p.decoder(t)
 	}

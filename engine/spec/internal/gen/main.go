@@ -30,8 +30,8 @@ func sources() map[string]func() ([]byte, error) {
 	return map[string]func() ([]byte, error){"decode_gen.go": decoders, "encode_gen.go": encoders}
 }
 
-// foreign are the sections of other platforms. They are unknown fields to us:
-// checked to be JSON, then ignored.
+// foreign are the sections of other platforms. They are unknown fields to us: checked to be JSON,
+// then ignored. The decoder gets the list, so as not to warn of them.
 var foreign = []string{"solaris", "windows", "vm", "zos", "freebsd"}
 
 // lenient are the fields that specs-go always writes (no omitempty), but that
