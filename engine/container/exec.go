@@ -266,19 +266,11 @@ func (e *execer) launchBesideFirst(h *cgroup.Host) error {
 
 // enter lets the process start inside a group of the container's.
 func (e *execer) enter(g *cgroup.Group) error {
-	if e.o.IgnorePaused || mayFreezeItself(e.plan) {
+	if e.o.IgnorePaused || e.mayBeFrozenMeanwhile(g) {
 		(&group{g}).enterByHand(&e.spawn)
 		return nil
 	}
 	return (&group{g}).enter(&e.spawn)
-}
-
-// mayFreezeItself reports whether the container may write to its cgroup of version 2.
-func mayFreezeItself(p *plan.Plan) bool {
-	return slices.ContainsFunc(p.Mounts, func(m plan.Mount) bool {
-		return !m.ReadOnly() && (m.Cgroup || m.Bind && strings.HasPrefix("/sys/fs/cgroup/", strings.TrimSuffix(m.Source, "/")+"/") ||
-			m.Bind && strings.HasPrefix(m.Source, "/sys/fs/cgroup/"))
-	})
 }
 
 // enterGroup lets the process start inside the container's cgroup, or a
