@@ -177,8 +177,9 @@ func describe(file view.File) string {
 	return text
 }
 
-// hooks notes what the hooks wrote, in their order.
-func (w *worker) hooks(f facts, s *setup, n *normaliser) {
+// hooks notes what the hooks wrote, in their order, about a container whose first process is pid, 0
+// where it was not created.
+func (w *worker) hooks(f facts, s *setup, n *normaliser, pid int) {
 	for place, path := range map[string]string{"host": filepath.Join(s.dir, "hooks"), "inside": filepath.Join(s.dir, "rootfs/tmp/hooks")} {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -199,8 +200,11 @@ func (w *worker) hooks(f facts, s *setup, n *normaliser) {
 				f[prefix+"state"] = err.Error()
 				continue
 			}
-			if pid, ok := state["pid"].(float64); ok && pid > 10 {
-				state["pid"] = "a pid of the host"
+			if told, ok := state["pid"].(float64); ok && told > 10 {
+				state["pid"] = "the container's on the host"
+				if pid > 0 && int(told) != pid {
+					state["pid"] = "another one of the host"
+				}
 			}
 			f.flatten(prefix+"state", state)
 			for name, file := range call.View.Files {

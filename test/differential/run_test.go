@@ -147,7 +147,7 @@ func (w *worker) runConfig(e engine, lines []string) (f facts, err error) {
 		f["pidfile"] = n.pid(string(text), pid)
 		w.running(f, e, s, n, pid, streams)
 	}
-	w.hooks(f, s, n)
+	w.hooks(f, s, n, pid)
 	// What has ended is only to be taken notice of, which is the caller's part.
 	for {
 		if child, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || child <= 0 {
