@@ -58,25 +58,25 @@ func (c *compiler) makeNode(i int, d *plan.Device, parent program.Cell, base str
 	})
 }
 
-// bindDevice takes the node from the host.
+// bindDevice takes the node from the host. The mount is read-only, as its inode is the host's: a
+// container whose ids include the owner's, or that is its user's own, could change the mode, owner
+// and times that all others meet. The device can be written to all the same.
 func (c *compiler) bindDevice(d *plan.Device) {
 	tree := c.Cell()
 	c.Call(unix.SYS_OPEN_TREE, cwd, c.CString(d.Path).Arg(), program.Imm(cloneTree)).Into(tree)
-	leave := func() { c.leaveHost(tree) }
-	c.whileDetached(leave)
+	change := MountChange{Set: unix.MOUNT_ATTR_RDONLY}
+	if c.rootShared() {
+		// What is mounted on a copy of a mount of the host's would be mounted there too. Where
+		// the root is not shared the copies are slaves already.
+		change.Propagation = unix.MS_SLAVE
+	}
+	protect := func() { c.changeAttributes(tree, change) }
+	c.whileDetached(protect)
 	target := c.target(d.Path, false)
 	c.attach(tree, target)
-	c.onceAttached(leave)
+	c.onceAttached(protect)
 	c.close(target)
 	c.close(tree)
-}
-
-// leaveHost keeps what is mounted on a copy of a mount of the host's from being mounted
-// there too. Where the root is not shared the copies are slaves already.
-func (c *compiler) leaveHost(tree program.Cell) {
-	if c.rootShared() {
-		c.changeAttributes(tree, MountChange{Propagation: unix.MS_SLAVE})
-	}
 }
 
 // links makes the usual links of /dev. What an image or a mount has put there

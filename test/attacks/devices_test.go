@@ -1,6 +1,8 @@
 package attacks
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -128,4 +130,49 @@ func TestListedDevicesAreAllowed(t *testing.T) {
 		}
 	}
 	harness.Report(t, "attacks", 4)
+}
+
+// A device that is bound from the host is its inode too. Where root inside has the owner's id, or
+// the capabilities over it, what it does to that must not be done to everybody's.
+func TestBoundDevicesLeaveTheHosts(t *testing.T) {
+	harness.NeedNamespace(t, "user")
+	b := harness.New(t)
+	c := b.Container()
+	c.Spec.Linux.Namespaces = append(c.Spec.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
+	c.Spec.Linux.UIDMappings = []specs.LinuxIDMapping{{HostID: 0, ContainerID: 0, Size: 1000}}
+	c.Spec.Linux.GIDMappings = c.Spec.Linux.UIDMappings
+	all := append([]string{"CAP_FOWNER", "CAP_CHOWN"}, harness.DefaultCaps...)
+	c.Spec.Process.Capabilities = &specs.LinuxCapabilities{Bounding: all, Effective: all, Permitted: all}
+	c.Spec.Process.Args = []string{"/inside", "try", "write=/dev/null,lost", "open-device=/dev/zero", "open-device=/dev/full", "open-device=/dev/urandom"}
+	var refused []string
+	before := map[string]unix.Stat_t{}
+	for _, name := range []string{"/dev/zero", "/dev/full", "/dev/urandom"} { // not /dev/null, which all need while this fails
+		var st unix.Stat_t
+		check(t, unix.Stat(name, &st))
+		before[name] = st
+		t.Cleanup(func() {
+			unix.Chown(name, int(st.Uid), int(st.Gid))
+			unix.Chmod(name, st.Mode&0o7777)
+		})
+		refused = append(refused, "chmod="+name+",1"+strconv.FormatUint(uint64(st.Mode&0o777), 8), "chown="+name+",0,1", "utimes="+name)
+	}
+	c.Spec.Process.Args = append(c.Spec.Process.Args, refused...)
+	tried := harness.ParseAttempts(t, c.Run().OK(t).Stdout)
+	for what, a := range tried {
+		want := ""
+		if slices.Contains(refused, what) {
+			want = "EROFS"
+		}
+		if a.Errno != want {
+			t.Errorf("%s: %q, wanted %q", what, a.Errno, want)
+		}
+	}
+	for name, was := range before {
+		var is unix.Stat_t
+		check(t, unix.Stat(name, &is))
+		if is.Mode != was.Mode || is.Uid != was.Uid || is.Gid != was.Gid {
+			t.Errorf("the host's %s was %o %d:%d and is %o %d:%d", name, was.Mode, was.Uid, was.Gid, is.Mode, is.Uid, is.Gid)
+		}
+	}
+	harness.Report(t, "attacks", len(refused))
 }
