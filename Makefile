@@ -102,13 +102,13 @@ stress: ## start 500 containers at once, use and remove them, and print the numb
 	BERTH_STRESS=$${STRESS:-500} build/scripts/with-progress stress go test ./test/reliability -run '^TestStress$$' -count=1 -v -timeout 60m
 
 .PHONY: reliability
-reliability: ## run the tests of faults, attacks and load, and make docs/reliability.md of what they report
+reliability: ## run the tests of faults, attacks and load, and make docs/reliability.md of what they report (PARTS="attacks shim" for some)
 	@build/scripts/install-for tests
 	@build/scripts/fetch-criu
-	build/scripts/reliability
+	build/scripts/reliability $(PARTS)
 
 .PHONY: attacks
-attacks: ## try to get out of containers: every attack on record, and all acts of hostile neighbours at all steps (SEED=N)
+attacks: ## try to get out of containers: every attack on record, and acts of hostile neighbours at steps by chance (SEED=N, BUDGET=14m)
 	@build/scripts/install-for tests
 	BERTH_BUDGET=$${BUDGET:-14m} BERTH_SEED=$$SEED build/scripts/with-progress attacks go test -p 1 ./test/attacks/... -count=1 -v -timeout 60m
 	go test ./shim/test/server -run '^TestHostileClient' -count=1 -v
