@@ -111,7 +111,7 @@ func (s *Session) spawn(program string, o *Start) (pid int, err error) {
 		if err = s.openFolders(o); err != nil {
 			return
 		}
-		attr := &syscall.ProcAttr{Env: os.Environ(), Files: s.files}
+		attr := &syscall.ProcAttr{Env: os.Environ(), Files: s.files, Sys: withoutGroups()}
 		// By the entry's: what criu restores are its children.
 		pid, err = entry.ForkExec(program, []string{"criu", "swrk", strconv.Itoa(socketFD)}, attr)
 	}
@@ -125,6 +125,16 @@ func (s *Session) spawn(program string, o *Start) (pid int, err error) {
 		}
 	})
 	return pid, err
+}
+
+// withoutGroups starts criu in none of our caller's further groups. It sets the groups of a process
+// that had some, and leaves one that had none in its own: that would be let out to files of theirs.
+func withoutGroups() *syscall.SysProcAttr {
+	groups, err := os.Getgroups()
+	if os.Geteuid() != 0 || err == nil && len(groups) == 0 {
+		return nil
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}}
 }
 
 // openFolders opens what criu changes to by way of our descriptors. It mounts
