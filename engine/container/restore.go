@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/engine/compile"
@@ -48,6 +49,7 @@ func (r *Runtime) Restore(id string, o *RestoreOptions) (*Created, error) {
 	}
 	b := &bringer{maker: m, o: o, folders: folders}
 	if err := b.bring(config); err != nil {
+		b.endHalfRestored()
 		m.fail()
 		return nil, err
 	}
@@ -136,6 +138,31 @@ func (b *bringer) bring(config []byte) error {
 		return err
 	}
 	return b.settle()
+}
+
+// endHalfRestored ends what criu had begun to restore when it failed, and helpers of its own. criu
+// does not wait for their end, and till then they would be taken for other processes in the cgroup,
+// which would be left to them. But it was made for this, and refused if it was in use: they are
+// criu's.
+func (b *bringer) endHalfRestored() {
+	if b.group == nil || b.child != nil || !b.Cgroup.MadeAll {
+		return
+	}
+	pids, err := b.group.AllProcs()
+	if err != nil {
+		return // fail says what is wrong with it
+	}
+	for _, pid := range pids {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue // it has ended
+		}
+		if unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
+			_, _ = waitGone(fd, time.Second)
+		}
+		unix.Close(fd)
+		_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // what is restored as criu's sibling is our child
+	}
 }
 
 // adopt takes a restored process, which is our child, for the container's.
