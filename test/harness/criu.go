@@ -22,12 +22,22 @@ func NeedCriu(t testing.TB) (path string) {
 	if os.Geteuid() != 0 {
 		Skip(t, "needs root")
 	}
-	path, err := workingCriu()
+	path, err := Criu(t)
 	if err != nil {
-		Skip(t, "needs a criu that works on this kernel (build/scripts/fetch-criu gets one): %v", err)
+		Skip(t, "%v", err)
+	}
+	return path
+}
+
+// Criu is NeedCriu for a test that can do without.
+func Criu(t testing.TB) (path string, err error) {
+	t.Helper()
+	path, err = workingCriu()
+	if err != nil {
+		return "", fmt.Errorf("needs a criu that works on this kernel (build/scripts/fetch-criu gets one): %w", err)
 	}
 	limitCriu(t)
-	return path
+	return path, nil
 }
 
 // workingCriu looks at the one that BERTH_CRIU names, the one of PATH, and the one that

@@ -11,8 +11,8 @@ type command struct {
 	// notify is set where systemd is to be told of the container, through a socket that this can
 	// reach.
 	notify bool
-	// not are shapes that it is not for.
-	not []string
+	// not are shapes that it is not for, and only, where not nil, those that it is for.
+	not, only []string
 	// odd is set where it may be refused with nobody acting.
 	odd bool
 	// process is what an exec adds: nil for none.
@@ -35,6 +35,7 @@ const (
 	created state = "created"
 	running state = "running"
 	stopped state = "stopped"
+	written state = "written down by criu, and removed"
 )
 
 var commands = []command{
@@ -62,4 +63,7 @@ var commands = []command{
 	{verb: "delete", flags: []string{"--force"}, needs: running},
 	{verb: "delete", needs: stopped},
 	{verb: "gc", needs: stopped},
+	{verb: "checkpoint", flags: []string{"--leave-running", "--image-path", images}, needs: running, only: criuShapes},
+	{verb: "checkpoint", flags: []string{"--image-path", images}, needs: running, only: criuShapes},
+	{verb: "restore", flags: []string{"--detach", "--image-path", images}, needs: written, only: criuShapes},
 }

@@ -81,12 +81,19 @@ func newRun(t *testing.T) *run {
 	only, err := regexp.Compile(os.Getenv("BERTH_ONLY"))
 	check(t, err)
 	r := &run{seed: seed, until: time.Now().Add(budget), holes: map[string]*hole{}, lengths: map[string]int{}, counts: counts{by: map[string]int{}}}
+	_, noCriu := harness.Criu(t)
+	if noCriu != nil {
+		t.Logf("left out, checkpoint and restore: %v", noCriu)
+	}
 	for _, sh := range shapes {
 		if err := harness.ChosenPids(); err != nil && sh.name == "pod" {
 			t.Logf("left out, the shape pod: %v", err)
 			continue
 		}
 		for _, c := range commands {
+			if c.byCriu() && noCriu != nil {
+				continue
+			}
 			var passing []act
 			for _, a := range acts("OUTSIDE") {
 				switch {

@@ -19,6 +19,9 @@ func TestNobodyActs(t *testing.T) {
 	defer func() { s.end(t); s.b.ReapOrphans() }()
 	for i, sh := range shapes {
 		for j, c := range commands {
+			if c.byCriu() && s.criu == "" {
+				continue
+			}
 			if i > 0 && j > 0 { // each shape with the first command, and each command with the first shape
 				continue
 			}

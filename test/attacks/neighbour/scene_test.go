@@ -27,7 +27,8 @@ type scene struct {
 	// not root.
 	userID int
 
-	member  int // the first process of the pod's other container
+	criu    string // "" where there is none that works
+	member  int    // the first process of the pod's other container
 	mounted []harness.Hierarchy
 }
 
@@ -37,6 +38,10 @@ func newScene(t *testing.T, userID int) *scene {
 	harness.Fault(t)
 	s := &scene{b: b, canary: newCanary(b), agents: map[string]*agent{}, userID: userID}
 	s.target = b.Container()
+	if criu, err := harness.Criu(t); err == nil {
+		s.criu = criu
+		b.Globals = append(b.Globals, "--criu", criu)
+	}
 	// Not the file that all roots of the machine have: its mode is changed, and leases are taken on
 	// it.
 	check(t, os.WriteFile(b.Path("inside"), read(harness.Helper(t)), 0o755))

@@ -53,12 +53,17 @@ func (t *trial) run() {
 	test, s := t.s.b.T, t.s
 	test.Helper()
 	s.fresh()
+	check(test, os.RemoveAll(s.b.Path("images")))
 	t.spec = s.config(t.shape)
 	s.target.Spec = t.spec
 	a := newAgent(test)
 	defer a.close()
 	defer delete(s.agents, payload)
-	if t.command.needs != absent {
+	switch t.command.needs {
+	case absent:
+	case written:
+		t.write()
+	default:
 		t.prepare(a)
 	}
 	if t.command.needs == running {
@@ -85,16 +90,17 @@ func (t *trial) breaks(what string) {
 func (t *trial) engine(a *agent, verb string, flags, words []string) *harness.Command {
 	c := t.s.target
 	pidFile := t.s.b.Path("target.pid")
-	if verb == "run" || verb == "create" {
+	begins := verb == "run" || verb == "create" || verb == "restore"
+	if begins {
 		_ = os.Remove(pidFile)
 		flags = append([]string{"--pid-file", pidFile}, flags...)
 	}
-	cmd := c.Command(verb, flags, words...)
+	cmd := c.Command(verb, placeImages(flags, t.s.b.Path("images")), words...)
 	if verb == "gc" {
 		cmd = t.s.b.Command("gc")
 	}
 	cmd.Stdin, cmd.Stdout = a.stdin, nil
-	if verb == "run" || verb == "create" {
+	if begins {
 		cmd.Stdout = a.stdout
 	}
 	cmd.Attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Groups: []uint32{0, 4, 27}}}
@@ -226,6 +232,9 @@ func (t *trial) judge(d deed) {
 func (t *trial) executed(pid int, exe string) {
 	began := time.Now()
 	defer func() { t.slow -= time.Since(began) }()
+	if t.isCriu(pid) {
+		return
+	}
 	process := t.spec.Process
 	if t.command.process != nil {
 		process = t.command.process(t.spec)
@@ -257,7 +266,7 @@ func (t *trial) took() {
 
 // after looks at the container when the command has ended.
 func (t *trial) after(a *agent, r harness.Result) {
-	if r.Code != 0 && (t.command.needs == absent || t.command.needs == created) {
+	if r.Code != 0 && slices.Contains([]state{absent, created, written}, t.command.needs) {
 		return
 	}
 	switch t.command.verb {
@@ -280,6 +289,14 @@ func (t *trial) after(a *agent, r harness.Result) {
 		t.s.target.Command("resume", nil).Run()
 	case "gc", "delete":
 		return
+	case "checkpoint":
+		if r.Code == 0 && !slices.Contains(t.command.flags, "--leave-running") {
+			t.gone("checkpoint")
+			return
+		}
+	case "restore":
+		a.resumed()
+		t.s.agents[payload] = a
 	}
 	if t.payload > 0 && !t.reborn {
 		for _, more := range t.examine(t.payload, rightsOf(t.spec, t.spec.Process), false) {
