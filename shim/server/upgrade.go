@@ -212,8 +212,8 @@ func execute(program string, argv []string, table *fds.Table, signals chan os.Si
 	signal.Ignore(served...)
 	runtime.LockOSThread()
 	entry.Restore()
-	// Where it fails, the soft limit of open files stays what our caller gave us, which Go raises for
-	// itself. That is what our children are to have: raised again, it would be passed on to them.
+	// Where it fails, the soft limit of open files stays what our caller gave us, which Go raises
+	// for itself. That is what our children are to have: raised again, it would be passed on.
 	err := syscall.Exec(program, argv, os.Environ())
 	runtime.UnlockOSThread()
 	signal.Notify(signals, served...)

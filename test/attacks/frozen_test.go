@@ -58,10 +58,10 @@ func TestExecIntoAFrozenCgroupEndsWhenTold(t *testing.T) {
 	harness.Report(t, "attacks", 1)
 }
 
-// A payload freezes its cgroup when exec has looked at it, and before the clone. By what it may come
-// to do so is in the shapes: it needs neither a capability nor a mount of the config's. The test
-// freezes in its place, to do it at that step. With GOMAXPROCS=1, as the shim has it, all of Go
-// stands still with a thread that has cloned into the frozen cgroup.
+// A payload freezes its cgroup when exec has looked at it, and before the clone. By what it may
+// come to do so is in the shapes: it needs neither a capability nor a mount of the config's. The
+// test freezes in its place, to do it at that step. With GOMAXPROCS=1, as the shim has it, all of
+// Go stands still with a thread that has cloned into the frozen cgroup.
 func TestPayloadFreezesItselfBeforeTheClone(t *testing.T) {
 	confined := &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Syscalls: []specs.LinuxSyscall{
 		{Names: []string{"mount", "fsmount"}, Action: specs.ActErrno}}}

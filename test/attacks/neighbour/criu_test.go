@@ -18,8 +18,8 @@ var criuShapes = []string{"usual"}
 
 func (c command) byCriu() bool { return c.verb == "checkpoint" || c.verb == "restore" }
 
-// isCriu reports whether a process is the host's criu, or the script that this is behind, on its way
-// to be: the engine gives it a mount namespace of its own.
+// isCriu reports whether a process is the host's criu, or the script that this is behind: the
+// engine gives it a mount namespace of its own.
 func (t *trial) isCriu(pid int) bool {
 	words := strings.Split(string(read(fmt.Sprintf("/proc/%d/cmdline", pid))), "\x00")
 	return t.command.byCriu() && slices.Contains(words, t.s.criu) && namespacesOf(pid)["pid"] == namespacesOf(os.Getpid())["pid"]
