@@ -26,6 +26,8 @@ func (m *Manager) sockets() []socket {
 	if m.opts.Address != "" {
 		return busSockets(m.opts.Address)
 	}
+	// The bus comes first, though it is one hop more: for each connection to its own socket systemd
+	// sets up all of its objects, and takes them down again, and sends it every signal there is.
 	if !m.opts.User {
 		bus := os.Getenv("DBUS_SYSTEM_BUS_ADDRESS")
 		if bus == "" {
@@ -33,7 +35,7 @@ func (m *Manager) sockets() []socket {
 		}
 		all := busSockets(bus)
 		if os.Geteuid() == 0 {
-			all = append([]socket{{path: "/run/systemd/private", private: true}}, all...)
+			all = append(all, socket{path: "/run/systemd/private", private: true})
 		}
 		return all
 	}
@@ -106,8 +108,8 @@ func (m *Manager) dial(ctx context.Context) (*connection, error) {
 			Hint: "set XDG_RUNTIME_DIR or DBUS_SESSION_BUS_ADDRESS; a user without a session needs loginctl enable-linger"}
 	}
 	var errs []error
-	for _, s := range sockets {
-		c, err := dialSocket(ctx, s)
+	for i, s := range sockets {
+		c, err := m.dialSocket(ctx, s, i < len(sockets)-1)
 		if err == nil {
 			return c, nil
 		}
@@ -123,33 +125,27 @@ func (m *Manager) dial(ctx context.Context) (*connection, error) {
 	return nil, e
 }
 
-func dialSocket(ctx context.Context, s socket) (*connection, error) {
+// dialSocket connects to one of the sockets. Where there is another to try, it takes a part of the
+// time and no more: a bus that hangs keeps nobody from systemd's own socket.
+func (m *Manager) dialSocket(ctx context.Context, s socket, another bool) (*connection, error) {
+	if another {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, m.opts.Timeout/4)
+		defer cancel()
+	}
 	c := &connection{private: s.private, waiting: map[string][]*jobWaiter{}}
 	var err error
 	if c.Conn, err = dbus.Dial(ctx, s.path, c); err != nil {
 		return nil, err
 	}
 	if !s.private {
-		err = c.greet(ctx)
+		_, err = c.Call(ctx, busCall("Hello", ""))
 	}
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
-}
-
-// greet makes us known to a bus, and asks for signals: systemd sends its own to a
-// bus only while there are listeners.
-func (c *connection) greet(ctx context.Context) error {
-	name, err := c.Call(ctx, busCall("Hello", ""))
-	if err == nil {
-		err = into(name, &c.name)
-	}
-	if err == nil {
-		_, err = c.Call(ctx, managerCall("Subscribe", ""))
-	}
-	return err
 }
 
 // parseVersion reads what systemd says of itself: "257.4-1", "v249", "systemd 245".

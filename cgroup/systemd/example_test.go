@@ -46,11 +46,11 @@ func ExampleManager_Start() {
 	properties := systemd.Base(place, "demo container", first.Process.Pid)
 	properties = append(properties, systemd.Resources(ledger.Accounting(layout))...)
 	properties = append(properties, systemd.Resources(limits)...)
-	path, err := m.Start(ctx, place.Unit, properties)
-	if err != nil {
+	if err := m.Start(ctx, place.Unit, properties); err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer m.Stop(ctx, place.Unit)
-	fmt.Println("its cgroup is", path, "and", len(writes), "files are to be written")
+	path, err := m.ControlGroup(ctx, place.Unit)
+	fmt.Println("its cgroup is", path, err, "and", len(writes), "files are to be written")
 }

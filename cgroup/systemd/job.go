@@ -13,10 +13,10 @@ import (
 type connection struct {
 	*dbus.Conn
 	private bool
-	name    string // ours on the bus
 
 	mu      sync.Mutex
 	waiting map[string][]*jobWaiter // by unit
+	stale   []string                // rules of the bus that nothing waits for any more
 	told    []*listener
 	over    bool
 }
@@ -27,6 +27,7 @@ type connection struct {
 type jobWaiter struct {
 	unit  string
 	ended chan ended
+	rule  *dbus.Pending // the bus's answer, nil without one
 }
 
 type ended struct {
@@ -34,17 +35,19 @@ type ended struct {
 	result string
 }
 
-// watch puts up a waiter for a unit.
+// watch puts up a waiter for a unit. systemd tells the end of a job to whoever queued it, also
+// without Subscribe; that would have it tell of everything else as well.
 func (c *connection) watch(ctx context.Context, unit string) (*jobWaiter, error) {
+	// A unit has one job at a time; a few may end while we wait for ours.
+	w := &jobWaiter{unit: unit, ended: make(chan ended, 16)}
 	if !c.private {
-		// The rule names the unit, so that a hundred clients do not each
-		// wake up for the jobs of all the others.
-		if _, err := c.Call(ctx, busCall("AddMatch", "s", matchRule(unit))); err != nil {
+		// The rule names the unit, so that a hundred clients do not each wake up for the jobs of all
+		// the others. The bus knows it before it passes on the call that comes next.
+		var err error
+		if w.rule, err = c.Go(ctx, busCall("AddMatch", "s", matchRule(unit))); err != nil {
 			return nil, err
 		}
 	}
-	// A unit has one job at a time; a few may end while we wait for ours.
-	w := &jobWaiter{unit: unit, ended: make(chan ended, 16)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -59,13 +62,28 @@ func matchRule(unit string) string {
 	return "type='signal',interface='" + managerInterface + "',member='JobRemoved',path='" + string(managerPath) + "',arg2='" + unit + "'"
 }
 
-// unwatch takes a waiter down. It does not wait for the bus to confirm that.
+// mostRules is how many rules without a waiter a connection keeps: most connections end with their
+// first job, and their rules with them. The bus lets one have some hundreds (dbus-daemon(1),
+// max_match_rules_per_connection).
+const mostRules = 32
+
+// unwatch takes a waiter down.
 func (c *connection) unwatch(w *jobWaiter) {
-	if !c.private {
-		c.tell(busCall("RemoveMatch", "s", matchRule(w.unit)))
+	for _, rule := range c.forget(w) {
+		c.tell(busCall("RemoveMatch", "s", rule))
 	}
+}
+
+// forget gives the rules that are to be removed, when there are many.
+func (c *connection) forget(w *jobWaiter) (rules []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.private {
+		c.stale = append(c.stale, matchRule(w.unit))
+	}
+	if len(c.stale) > mostRules {
+		rules, c.stale = c.stale, nil
+	}
 	list := c.waiting[w.unit]
 	for i := range list {
 		if list[i] == w {
@@ -76,6 +94,7 @@ func (c *connection) unwatch(w *jobWaiter) {
 	if len(c.waiting[w.unit]) == 0 {
 		delete(c.waiting, w.unit)
 	}
+	return rules
 }
 
 // Signal implements dbus.Handler.

@@ -57,7 +57,7 @@ func (m *Manager) dialBus(ctx context.Context) (*connection, error) {
 		if s.private {
 			continue
 		}
-		c, err := dialSocket(ctx, s)
+		c, err := m.dialSocket(ctx, s, false)
 		if err == nil {
 			return c, nil
 		}

@@ -64,7 +64,7 @@ func TestBitmapAsSystemdReadsIt(t *testing.T) {
 	defer m.Close()
 	place := unit.Place{Slice: "system.slice", Unit: fmt.Sprintf("bitmap-test-%d.scope", os.Getpid())}
 	properties := append(systemd.Base(place, "test", first.Process.Pid), systemd.Property{Name: "AllowedCPUs", Value: list.Bitmap()})
-	if _, err := m.Start(ctx, place.Unit, properties); err != nil {
+	if err := m.Start(ctx, place.Unit, properties); err != nil {
 		t.Fatal(err)
 	}
 	defer m.Stop(ctx, place.Unit)

@@ -10,62 +10,62 @@ import (
 )
 
 // Start starts a transient unit with all its properties and waits until its job
-// has ended. It gives the path of the unit's cgroup, as systemd tells it.
+// has ended.
 //
 // A unit of the name that is left over from before is cleared away once. Where
 // the connection breaks in between, Start looks at what became of the unit
 // before it tries again.
-func (m *Manager) Start(ctx context.Context, name string, properties []Property) (string, error) {
+func (m *Manager) Start(ctx context.Context, name string, properties []Property) error {
 	ctx, cancel := m.deadline(ctx)
 	defer cancel()
-	path, err := m.start(ctx, name, properties)
+	err := m.start(ctx, name, properties)
 	if err == nil {
-		return path, nil
+		return nil
 	}
 	err = fail("start", name, err)
 	var e *Error
 	if errors.As(err, &e) && e.Source == "" {
 		e.Source = blame(err, properties)
 	}
-	return "", err
+	return err
 }
 
-func (m *Manager) start(ctx context.Context, name string, properties []Property) (string, error) {
+func (m *Manager) start(ctx context.Context, name string, properties []Property) error {
 	p := pause{}
 	for cleared, lost := false, false; ; {
 		c, err := m.connect(ctx)
 		if err != nil {
-			return "", err
+			return err
 		}
 		err = c.startJob(ctx, name, properties)
 		switch {
 		case err == nil:
-			return m.controlGroup(ctx, name)
+			return nil
 		case isNamed(err, unitExistsName) && !lost && !cleared:
 			cleared = true
 			if err := c.clear(ctx, name); err != nil {
-				return "", err
+				return err
 			}
 		case isNamed(err, unitExistsName) && !lost:
-			return "", c.inTheWay(ctx, name)
+			return c.inTheWay(ctx, name)
 		case isLost(err), isNamed(err, unitExistsName):
 			// systemd may have heard a call that was lost, or not, or later than the look.
 			if isLost(err) {
 				lost = true
 				c.Close()
 			}
-			state, path := m.startedAnyway(ctx, name, properties)
+			state := m.startedAnyway(ctx, name, properties)
 			switch {
 			case state == "active":
-				return path, nil
+				return nil
 			case state == "failed":
 				m.undo(c, name, false)
-				return "", &JobError{Result: state}
+				return &JobError{Result: state}
 			case state == "" && !isLost(err): // another program's
-				return "", c.inTheWay(ctx, name)
+				return c.inTheWay(ctx, name)
 			case !p.wait(ctx):
 				m.undo(c, name, true)
-				return "", err
+				return err
 			}
 		default:
 			var job *JobError
@@ -73,7 +73,7 @@ func (m *Manager) start(ctx context.Context, name string, properties []Property)
 			if overdue || errors.As(err, &job) { // else systemd refused the call, and there is no unit
 				m.undo(c, name, overdue)
 			}
-			return "", err
+			return err
 		}
 	}
 }
@@ -97,6 +97,11 @@ func (c *connection) job(ctx context.Context, w *jobWaiter, call dbus.Call) erro
 	answer, err := c.Call(ctx, call)
 	if err != nil {
 		return err
+	}
+	if w.rule != nil {
+		if _, err := w.rule.Wait(ctx); err != nil {
+			return err // the end of the job would not be heard
+		}
 	}
 	var job dbus.ObjectPath
 	if err := into(answer, &job); err != nil {
@@ -146,13 +151,12 @@ func (c *connection) state(ctx context.Context, name string) (active, sub, descr
 	return active, sub, description
 }
 
-// startedAnyway tells the state of the unit that a lost call was to start, and its
-// cgroup where it is active. It is ours if it has our description: before the call the
-// name was free. The state of one that is not ours is empty.
-func (m *Manager) startedAnyway(ctx context.Context, name string, properties []Property) (state, path string) {
+// startedAnyway tells the state of the unit that a lost call was to start. It is ours if it has our
+// description: before the call the name was free. The state of one that is not ours is empty.
+func (m *Manager) startedAnyway(ctx context.Context, name string, properties []Property) (state string) {
 	c, err := m.connect(ctx)
 	if err != nil {
-		return "", ""
+		return ""
 	}
 	want := ""
 	for _, p := range properties {
@@ -162,15 +166,9 @@ func (m *Manager) startedAnyway(ctx context.Context, name string, properties []P
 	}
 	active, _, description := c.state(ctx, name)
 	if description != want {
-		return "", ""
+		return ""
 	}
-	if active != "active" {
-		return active, ""
-	}
-	if path, err = m.controlGroup(ctx, name); err != nil {
-		return "activating", ""
-	}
-	return active, path
+	return active
 }
 
 // undo removes what a failed or overdue start has left, so that the name is

@@ -130,6 +130,11 @@ func (m *Manager) Changes(ctx context.Context, units ...string) (<-chan string, 
 		if c.private {
 			return nil
 		}
+		// Without anybody who wants them systemd does not send its signals to the bus.
+		_, err := c.Call(ctx, managerCall("Subscribe", ""))
+		if err != nil && !isNamed(err, busName+".AlreadySubscribed") {
+			return err
+		}
 		for _, rule := range l.rules {
 			if _, err := c.Call(ctx, busCall("AddMatch", "s", rule)); err != nil {
 				return err

@@ -75,11 +75,14 @@ func (m *maker) startUnit() error {
 	if err := m.unitPlaceFree(); err != nil {
 		return blame(c.At, err)
 	}
-	made, err := m.bus.Start(context.Background(), c.Unit.Unit, unitProperties(c.Unit, m.child.Pid))
-	if err != nil {
+	if err := m.bus.Start(context.Background(), c.Unit.Unit, unitProperties(c.Unit, m.child.Pid)); err != nil {
 		return unitError(c.At, err)
 	}
 	m.unit = true
+	made, err := m.unitCgroup()
+	if err != nil {
+		return blame(c.At, err)
+	}
 	if made != c.Path {
 		return blame(c.At, fmt.Errorf("unit %s: systemd has put it at %s, instead of %s (systemctl show %s shows its Slice)",
 			c.Unit.Unit, made, c.Path, c.Unit.Unit))
@@ -105,6 +108,27 @@ func (m *maker) startUnit() error {
 		}
 	}
 	return m.limitGroup(g)
+}
+
+// unitCgroup is where systemd has put the unit: where the child is, which spares systemd a question.
+// No process is put into a slice.
+func (m *maker) unitCgroup() (string, error) {
+	c := &m.plan.Cgroup
+	if c.Unit.IsSlice() {
+		return m.bus.ControlGroup(context.Background(), c.Unit.Unit)
+	}
+	home := "unified"
+	for _, h := range m.host.Cgroups.Hierarchies() {
+		if h.Name == "systemd" {
+			home = "name=systemd" // systemd's own, on version 1 and hybrid hosts
+		}
+	}
+	g, err := m.host.Cgroups.OfProcess(m.child.Pid, cgroup.Only(home))
+	if err != nil {
+		return "", err
+	}
+	defer g.Close()
+	return g.Path(), nil
 }
 
 // unitPlaceFree refuses a place for the unit's cgroup where the child would meet others,

@@ -67,7 +67,10 @@ func Territory(ctx context.Context, m *systemd.Manager, h *cgroup.Host, place un
 	}
 	at, err := m.ControlGroup(ctx, place.Unit)
 	if err != nil {
-		if at, err = m.Start(ctx, place.Unit, systemd.Base(place, "territory of payloads", first)); err != nil {
+		if err = m.Start(ctx, place.Unit, systemd.Base(place, "territory of payloads", first)); err != nil {
+			return nil, err
+		}
+		if at, err = m.ControlGroup(ctx, place.Unit); err != nil {
 			return nil, err
 		}
 	}

@@ -31,6 +31,11 @@ func TestChangesLeaveNoRules(t *testing.T) {
 			defer f.clients[0].mu.Unlock()
 			return len(f.clients[0].matches)
 		}
+		f.clients[0].mu.Lock()
+		if !f.clients[0].wants {
+			t.Error("systemd sends nothing to a bus on which nobody has subscribed")
+		}
+		f.clients[0].mu.Unlock()
 		if got := rules(); got != 5 {
 			t.Errorf("%d rules", got)
 		}
@@ -62,7 +67,7 @@ func TestStopAndFreeze(t *testing.T) {
 	if _, err := m.ControlGroup(ctx, "berth-none.scope"); !errors.Is(err, systemd.ErrNoUnit) {
 		t.Errorf("path of what is not there: %v", err)
 	}
-	if _, err := m.Start(ctx, testPlace.Unit, testProperties()); err != nil {
+	if err := m.Start(ctx, testPlace.Unit, testProperties()); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Freeze(ctx, testPlace.Unit); err != nil || !f.unit(testPlace.Unit).frozen {
@@ -95,7 +100,7 @@ func TestPresentBringsBack(t *testing.T) {
 	allow := []device.Allowed{{Path: "/dev/null", Access: "rw"}}
 	before := append(testProperties(), property("TasksMax", uint64(9)), property("IODeviceWeight", weights),
 		property("DeviceAllow", allow), property("IOReadBandwidthMax", []ledger.DeviceValue{}))
-	if _, err := m.Start(ctx, testPlace.Unit, before); err != nil {
+	if err := m.Start(ctx, testPlace.Unit, before); err != nil {
 		t.Fatal(err)
 	}
 	changes := []systemd.Property{property("TasksMax", uint64(1)), property("IODeviceWeight", []ledger.DeviceValue{{Path: "/dev/sdb", Value: 1}}),

@@ -163,10 +163,15 @@ func (c *fakeClient) handle(msg *dbus.Message) bool {
 	default:
 		if member == "Subscribe" {
 			c.mu.Lock()
+			if c.wants {
+				failed = dbus.NewError(busName+".AlreadySubscribed", []any{"Client is already subscribed."})
+			}
 			c.wants = true
 			c.mu.Unlock()
 		}
-		reply, end, failed = f.call(member, msg.Body)
+		if failed == nil {
+			reply, end, failed = f.call(member, msg.Body)
+		}
 	}
 	if drop {
 		return false
@@ -218,15 +223,15 @@ func (c *fakeClient) send(msg *dbus.Message) {
 	_ = msg.EncodeTo(c.conn, binary.LittleEndian) // the client may be gone
 }
 
-// tell sends JobRemoved to those who get it: on a bus, those with a matching
-// rule after Subscribe; on systemd's own socket everybody.
+// tell sends JobRemoved to those who get it: on a bus, those with a matching rule, since somebody
+// has queued the job; on systemd's own socket everybody.
 func (f *fakeSystemd) tell(e *jobEnd) {
 	f.mu.Lock()
 	clients := slices.Clone(f.clients)
 	f.mu.Unlock()
 	for _, c := range clients {
 		c.mu.Lock()
-		gets := f.private && c.ready || c.wants && slices.Contains(c.matches, "type='signal',interface='"+managerInterface+"',member='JobRemoved',path='"+managerPath+"',arg2='"+e.unit+"'")
+		gets := f.private && c.ready || slices.Contains(c.matches, "type='signal',interface='"+managerInterface+"',member='JobRemoved',path='"+managerPath+"',arg2='"+e.unit+"'")
 		c.mu.Unlock()
 		if !gets {
 			continue

@@ -21,7 +21,7 @@ func TestDeadline(t *testing.T) {
 	address := f.serve(t)
 	m := systemd.New(systemd.Options{Address: address, Timeout: 50 * time.Millisecond})
 	defer m.Close()
-	if _, err := m.Start(context.Background(), testPlace.Unit, testProperties()); !errors.Is(err, context.DeadlineExceeded) {
+	if err := m.Start(context.Background(), testPlace.Unit, testProperties()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("%v", err)
 	}
 }
@@ -41,7 +41,7 @@ func TestOverdue(t *testing.T) {
 		}
 		cancel()
 	}()
-	if _, err := m.Start(ctx, testPlace.Unit, testProperties()); !errors.Is(err, context.Canceled) {
+	if err := m.Start(ctx, testPlace.Unit, testProperties()); !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v", err)
 	}
 	// Nobody waits for these, so that they come after Start has.
@@ -57,13 +57,12 @@ func TestLostConnection(t *testing.T) {
 		{"StartTransientUnit", false, 1}, // not heard: made again
 		{"StartTransientUnit", true, 1},  // heard: not made again
 		{"AddMatch", false, 1},
-		{"Get", true, 1}, // the unit runs, and only its path is asked for again
 	} {
 		f := newFake()
 		f.breakOn, f.breakAfter = c.method, c.after
 		m := start(t, f)
-		path, err := m.Start(context.Background(), testPlace.Unit, testProperties())
-		if err != nil || path == "" {
+		err := m.Start(context.Background(), testPlace.Unit, testProperties())
+		if err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
 		if n := f.called("StartTransientUnit"); n != c.starts {
@@ -77,7 +76,7 @@ func TestLostConnection(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			f := newFake()
 			m := start(t, f)
-			if _, err := m.Start(context.Background(), testPlace.Unit, testProperties()); err != nil {
+			if err := m.Start(context.Background(), testPlace.Unit, testProperties()); err != nil {
 				t.Fatal(err)
 			}
 			f.mu.Lock()
@@ -111,7 +110,7 @@ func TestManyAtOnce(t *testing.T) {
 			m := systemd.New(systemd.Options{Address: address, Timeout: time.Minute})
 			defer m.Close()
 			place := unit.Place{Slice: "system.slice", Unit: fmt.Sprintf("berth-%d.scope", i)}
-			if _, err := m.Start(context.Background(), place.Unit, systemd.Base(place, place.Unit, i+1)); err != nil {
+			if err := m.Start(context.Background(), place.Unit, systemd.Base(place, place.Unit, i+1)); err != nil {
 				t.Error(err)
 			}
 			if err := m.Stop(context.Background(), place.Unit); err != nil {
@@ -135,7 +134,7 @@ func TestPrivateSocket(t *testing.T) {
 	f.serveAt(t, filepath.Join(dir, "systemd", "private"))
 	m := systemd.New(systemd.Options{User: true, Timeout: 20 * time.Second})
 	defer m.Close()
-	if _, err := m.Start(context.Background(), testPlace.Unit, testProperties()); err != nil {
+	if err := m.Start(context.Background(), testPlace.Unit, testProperties()); err != nil {
 		t.Fatal(err)
 	}
 	if f.called("Subscribe") != 0 || f.clients[0].hello {

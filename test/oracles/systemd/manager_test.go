@@ -45,7 +45,11 @@ func TestStart(t *testing.T) {
 		})
 		properties := append(testProperties(), limits...)
 		properties = append(properties, systemd.Devices("strict", []device.Allowed{{Path: "char-pts", Access: "rw"}})...)
-		path, err := m.Start(context.Background(), testPlace.Unit, properties)
+		err := m.Start(context.Background(), testPlace.Unit, properties)
+		if err != nil {
+			t.Fatalf("early %v: %v", early, err)
+		}
+		path, err := m.ControlGroup(context.Background(), testPlace.Unit)
 		if err != nil || path != "/system.slice/berth-c1.scope" {
 			t.Fatalf("early %v: %q %v", early, path, err)
 		}
@@ -88,7 +92,7 @@ func TestStartSlice(t *testing.T) {
 	f := newFake()
 	m := start(t, f)
 	place := unit.Place{Slice: "kubepods.slice", Unit: "kubepods-pod1.slice"}
-	if _, err := m.Start(context.Background(), place.Unit, systemd.Base(place, "pod 1")); err != nil {
+	if err := m.Start(context.Background(), place.Unit, systemd.Base(place, "pod 1")); err != nil {
 		t.Fatal(err)
 	}
 	u := f.unit(place.Unit)
@@ -116,7 +120,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	f := newFake()
 	m := start(t, f)
-	if _, err := m.Start(context.Background(), testPlace.Unit, systemd.Override(testProperties(), systemd.Annotations(list))); err != nil {
+	if err := m.Start(context.Background(), testPlace.Unit, systemd.Override(testProperties(), systemd.Annotations(list))); err != nil {
 		t.Fatal(err)
 	}
 	u := f.unit(testPlace.Unit)
@@ -150,7 +154,7 @@ func TestBlame(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := start(t, newFake())
-		_, err = m.Start(context.Background(), testPlace.Unit, append(testProperties(), systemd.Annotations(list)...))
+		err = m.Start(context.Background(), testPlace.Unit, append(testProperties(), systemd.Annotations(list)...))
 		var e *systemd.Error
 		if !errors.As(err, &e) || e.Source != c.want || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
@@ -158,7 +162,7 @@ func TestBlame(t *testing.T) {
 	}
 	f := newFake()
 	m := start(t, f)
-	if _, err := m.Start(context.Background(), testPlace.Unit, testProperties()); err != nil {
+	if err := m.Start(context.Background(), testPlace.Unit, testProperties()); err != nil {
 		t.Fatal(err)
 	}
 	err := m.Set(context.Background(), testPlace.Unit, []systemd.Property{{Name: "Bogus", Value: true, Source: "/memory/limit"}})
@@ -173,7 +177,7 @@ func TestJobResults(t *testing.T) {
 		f := newFake()
 		f.results[testPlace.Unit] = result
 		m := start(t, f)
-		_, err := m.Start(context.Background(), testPlace.Unit, testProperties())
+		err := m.Start(context.Background(), testPlace.Unit, testProperties())
 		var job *systemd.JobError
 		if !errors.As(err, &job) || job.Result != result || !strings.Contains(err.Error(), testPlace.Unit) {
 			t.Errorf("%s: %v", result, err)
@@ -205,7 +209,7 @@ func TestLeftover(t *testing.T) {
 		f := newFake()
 		f.units[testPlace.Unit] = &c.unit
 		m := start(t, f)
-		_, err := m.Start(context.Background(), testPlace.Unit, testProperties())
+		err := m.Start(context.Background(), testPlace.Unit, testProperties())
 		if c.works != (err == nil) || err != nil && (!errors.Is(err, systemd.ErrUnitExists) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -124,14 +124,17 @@ func TestRealBus(t *testing.T) {
 	f.mu.Lock()
 	f.units[testPlace.Unit] = &fakeUnit{active: "failed"}
 	f.mu.Unlock()
-	path, err := m.Start(ctx, testPlace.Unit, testProperties())
+	if err := m.Start(ctx, testPlace.Unit, testProperties()); err != nil {
+		t.Fatal(err)
+	}
+	path, err := m.ControlGroup(ctx, testPlace.Unit)
 	if err != nil || path != "/system.slice/"+testPlace.Unit {
 		t.Fatalf("%q %v", path, err)
 	}
 	if got := showValue(f.unit(testPlace.Unit).properties["Slice"][0].Value()); got != `"machine.slice"` {
 		t.Errorf("Slice is %s", got)
 	}
-	if _, err := m.Start(ctx, testPlace.Unit, testProperties()); !errors.Is(err, systemd.ErrUnitExists) {
+	if err := m.Start(ctx, testPlace.Unit, testProperties()); !errors.Is(err, systemd.ErrUnitExists) {
 		t.Errorf("a second one: %v", err)
 	}
 	if err := m.Freeze(ctx, testPlace.Unit); err != nil {

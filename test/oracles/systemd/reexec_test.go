@@ -23,8 +23,8 @@ func TestLostAgainAndAgain(t *testing.T) {
 			f.breakMore = 0 // heard once, it is not called again
 		}
 		m := start(t, f)
-		if path, err := m.Start(context.Background(), testPlace.Unit, testProperties()); err != nil || path == "" {
-			t.Errorf("%+v: %q, %v", c, path, err)
+		if err := m.Start(context.Background(), testPlace.Unit, testProperties()); err != nil {
+			t.Errorf("%+v: %v", c, err)
 		}
 		if n := f.called("StartTransientUnit"); n != c.starts {
 			t.Errorf("%+v: started %d times", c, n)
@@ -38,7 +38,7 @@ func TestStopHasBeenRead(t *testing.T) {
 	f := newFake()
 	m := start(t, f)
 	ctx := context.Background()
-	if _, err := m.Start(ctx, testPlace.Unit, testProperties()); err != nil {
+	if err := m.Start(ctx, testPlace.Unit, testProperties()); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Stop(ctx, testPlace.Unit); err != nil {
@@ -57,7 +57,7 @@ func TestSetWaitsForTheFiles(t *testing.T) {
 	f := newFake()
 	m := start(t, f)
 	ctx := context.Background()
-	if _, err := m.Start(ctx, testPlace.Unit, testProperties()); err != nil {
+	if err := m.Start(ctx, testPlace.Unit, testProperties()); err != nil {
 		t.Fatal(err)
 	}
 	before := f.called("Get ActiveState")
