@@ -42,7 +42,7 @@ type unitProperty struct {
 func NewStandIn(t *testing.T, b *Box) (*StandIn, string) {
 	t.Helper()
 	if _, err := os.Stat("/run/systemd/private"); err == nil {
-		Skip(t, "needs a machine without systemd: root reaches it by its own socket")
+		Skip(t, "needs a machine without systemd, whose cgroups these are")
 	}
 	daemon := NeedTool(t, "dbus-daemon", "dbus-daemon")
 	config := b.WriteFile("bus.conf", `<busconfig><type>session</type><listen>unix:path=`+b.Path("bus")+`</listen><auth>EXTERNAL</auth>
