@@ -88,7 +88,8 @@ func archByName(name specs.Arch) *arch {
 	return nil
 }
 
-// archOf is the architecture of a call as the kernel tells of it, nil if the spec has no name for it.
+// archOf is the architecture of a call as the kernel tells of it, nil if the spec has no name for
+// it.
 func archOf(audit, number uint32) *arch {
 	for i := range archs {
 		a := &archs[i]
@@ -145,6 +146,15 @@ func SyscallNumber(name specs.Arch, syscall string) (uint32, bool) {
 		return 0, false
 	}
 	return a.table.NumberOf(syscall)
+}
+
+// ArchOf is the architecture of a call as the kernel's log tells of it: by AUDIT_ARCH_*, and the
+// number, by which x32 differs from x86-64. It is "" where the spec has no name for it.
+func ArchOf(audit, number uint32) specs.Arch {
+	if a := archOf(audit, number); a != nil {
+		return a.name
+	}
+	return ""
 }
 
 // SyscallName is the name of the system call behind a number, as filters see it. The second result

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"syscall"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
@@ -17,15 +18,18 @@ import (
 // are as fast as before. Kills and SCMP_ACT_TRAP stay the kernel's to carry out, which alone can
 // make them inescapable: no listener hears of them.
 //
+// The given errnos are not asked about either: ENOSYS, say, is what C libraries try first
+// and do without.
+//
 // A filter that notifies already can't be watched: a thread has one listener only.
-func (f *Filter) Watched() (*Filter, error) {
+func (f *Filter) Watched(but ...syscall.Errno) (*Filter, error) {
 	if f.Notify {
 		return nil, errors.New("the profile uses SCMP_ACT_NOTIFY, and there can be one listener only")
 	}
 	w := *f
 	w.Program = slices.Clone(f.Program)
 	for i, ins := range w.Program {
-		if ins.Code == cbpf.Return && ins.K&retActionFull == retErrno {
+		if ins.Code == cbpf.Return && ins.K&retActionFull == retErrno && !slices.Contains(but, syscall.Errno(ins.K&retData)) {
 			w.Program[i].K = retUserNotif
 		}
 	}

@@ -94,6 +94,16 @@ func TestWatchedIsNoLooser(t *testing.T) {
 	if changed == 0 {
 		t.Error("nothing is watched")
 	}
+	quiet, err := f.Watched(unix.ENOSYS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, ins := range f.Program {
+		asks := quiet.Program[i] != ins
+		if want := ins.Code == cbpf.Return && ins.K&retActionFull == retErrno && ins.K&retData != uint32(unix.ENOSYS); asks != want {
+			t.Errorf("without ENOSYS: instruction %d, %v, becomes %v", i, ins, quiet.Program[i])
+		}
+	}
 	if _, err := w.Watched(); err == nil {
 		t.Error("what notifies is watched")
 	}
@@ -139,7 +149,14 @@ func TestWatchedAnswers(t *testing.T) {
 		if _, errno := waiting(unix.SYS_GETPPID, 7); errno != 95 {
 			t.Errorf("the call that is refused: %v", errno)
 		}
-		return errors.Join(<-told, l.Close())
+		if err := errors.Join(<-told, l.Close()); err != nil {
+			return err
+		}
+		// Without a supervisor it is refused by another errno, and not let through.
+		if _, errno := waiting(unix.SYS_GETPPID, 7); errno != unix.ENOSYS {
+			t.Errorf("the call that is refused, with the listener closed: %v", errno)
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
