@@ -88,6 +88,21 @@ func archByName(name specs.Arch) *arch {
 	return nil
 }
 
+// archOf is the architecture of a call as the kernel tells of it, nil if the spec has no name for
+// it.
+func archOf(audit, number uint32) *arch {
+	for i := range archs {
+		a := &archs[i]
+		switch {
+		case a.audit != audit:
+		case a.name == specs.ArchX86_64 && number&x32Bit != 0, a.name == specs.ArchX32 && number&x32Bit == 0:
+		default:
+			return a
+		}
+	}
+	return nil
+}
+
 // NativeArch is the architecture that this program was built for, or "" where the spec has no name
 // for it.
 func NativeArch() specs.Arch {
@@ -131,6 +146,25 @@ func SyscallNumber(name specs.Arch, syscall string) (uint32, bool) {
 		return 0, false
 	}
 	return a.table.NumberOf(syscall)
+}
+
+// ArchOf is the architecture of a call as the kernel's log tells of it: by AUDIT_ARCH_*, and the
+// number, by which x32 differs from x86-64. It is "" where the spec has no name for it.
+func ArchOf(audit, number uint32) specs.Arch {
+	if a := archOf(audit, number); a != nil {
+		return a.name
+	}
+	return ""
+}
+
+// SyscallName is the name of the system call behind a number, as filters see it. The second result
+// is false where there is no such call.
+func SyscallName(name specs.Arch, number uint32) (string, bool) {
+	a := archByName(name)
+	if a == nil {
+		return "", false
+	}
+	return a.table.NameOf(number)
 }
 
 // filtered chooses the architectures that the filter is for: the native one, which is in each

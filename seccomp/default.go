@@ -65,6 +65,15 @@ func Default(capabilities ...string) *specs.LinuxSeccomp {
 	return p
 }
 
+// DefaultCapabilities are those that make a difference to [Default].
+func DefaultCapabilities() []string { return slices.Clone(defaultCapabilities[:]) }
+
+var defaultCapabilities = [...]string{
+	"CAP_SYS_CHROOT", "CAP_DAC_READ_SEARCH", "CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG", "CAP_SYS_BOOT", "CAP_SYS_MODULE",
+	"CAP_SYS_NICE", "CAP_SYS_PACCT", "CAP_SYS_PTRACE", "CAP_SYS_RAWIO", "CAP_SYS_TIME", "CAP_SYS_TTY_CONFIG",
+	"CAP_SYS_ADMIN", // last, as it is the widest and allows much of the others
+}
+
 // cloneNewAll is CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. CLONE_NEWTIME
 // is no flag of clone(2).
 const cloneNewAll = 0x7e020000

@@ -5,7 +5,10 @@
 // for the calling thread, [Filter.Bytes] is for those who load it elsewhere. [Default] is a profile
 // for ordinary containers, [Explain] says in words what a profile does.
 //
-// The package only computes, but for Load and Supported: it opens no file and starts nothing, and
-// has no work to do when a program starts. Numbers of system calls are in internal/sysnum,
+// [Install] does it all in one call, for this process. Of a filter with SCMP_ACT_NOTIFY, [Notify]
+// receives the calls, from whose arguments and memory they are answered.
+//
+// The rest of the package only computes: it opens no file and starts nothing, and has no work to do
+// when a program starts. Numbers of system calls are in internal/sysnum,
 // generated; what BPF is and what the kernel takes of it in internal/cbpf.
 package seccomp

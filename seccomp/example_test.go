@@ -3,6 +3,7 @@ package seccomp_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -97,4 +98,64 @@ func ExampleFilter_Decide() {
 	// Output:
 	// SCMP_ACT_ALLOW 0
 	// SCMP_ACT_ERRNO 1
+}
+
+// A server that needs no new programs and no debugging gives up the right to them, for all of its
+// threads.
+func ExampleInstall() {
+	profile := seccomp.Default()
+	profile.Syscalls = append([]specs.LinuxSyscall{
+		{Names: []string{"execve", "execveat", "ptrace"}, Action: specs.ActKillProcess},
+	}, profile.Syscalls...)
+	if err := seccomp.Install(profile); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A supervisor sees which directories a program makes, and lets it.
+func ExampleNotify() {
+	filter, err := seccomp.Compile(&specs.LinuxSeccomp{
+		DefaultAction: specs.ActAllow,
+		Syscalls:      []specs.LinuxSyscall{{Names: []string{"mkdir"}, Action: specs.ActNotify}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	listeners := make(chan int)
+	go func() {
+		runtime.LockOSThread() // and not unlocked: the thread, and with it the filter, ends
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			log.Fatal(err)
+		}
+		listener, err := filter.Load()
+		if err != nil {
+			log.Fatal(err)
+		}
+		listeners <- listener
+		if err := exec.Command("mkdir", "-p", "/tmp/a/b").Run(); err != nil {
+			log.Print(err)
+		}
+	}()
+	listener, err := seccomp.Notify(<-listeners)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer listener.Close()
+	for {
+		call, err := listener.Receive()
+		if err == io.EOF {
+			return // all processes with the filter have ended
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		path, err := call.ReadString(call.Args[0], unix.PathMax)
+		if err == nil {
+			fmt.Println(call, path, "by", call.Thread)
+			err = call.Continue()
+		}
+		if err != nil && !errors.Is(err, seccomp.ErrGone) {
+			log.Fatal(err)
+		}
+	}
 }

@@ -47,6 +47,10 @@ func onThread(p *specs.LinuxSeccomp, do func(listener int) error) error {
 	if err != nil {
 		return err
 	}
+	return onFilteredThread(f, do)
+}
+
+func onFilteredThread(f *Filter, do func(listener int) error) error {
 	result := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine

@@ -48,6 +48,8 @@ func child(job string, args []string) error {
 		return err
 	}
 	switch job {
+	case "install", "install apart":
+		return installChild(&p, job != "install")
 	case "getppid":
 		if _, err := load(f); err != nil {
 			return err

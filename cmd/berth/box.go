@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cmd/berth/internal/box"
+	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/seccomp"
@@ -20,13 +21,15 @@ type boxOptions struct {
 	box.Options
 	seccomp string
 	keep    bool
+	explain bool // what seccomp refuses
+	denials *seccomptool.Denials
 	report  string // text, json or none; "" for text on a terminal
 	into    string // the file that the report goes to; "" for standard error
 	file    *os.File
 }
 
 func (p *program) boxCommand() *cli.Command {
-	o := &boxOptions{seccomp: "default"}
+	o := &boxOptions{seccomp: "default", explain: true}
 	c := &cli.Command{
 		Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true,
 		Summary: "Run one command in a throwaway container built from this machine's own root file system.",
@@ -108,6 +111,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 		return nil
 	})
 	f.String(&o.seccomp, "seccomp", "", "default|none|FILE", "seccomp profile; FILE has the format of linux.seccomp in config.json")
+	f.Bool(&o.explain, "explain-denials", "", denialsHelp+", in the report or if the command fails; on unless =false")
 	f.Bool(&o.keep, "keep", "", "keep the record of the box for berth inspect, until berth delete")
 	f.Func("report", "r", "text|json[:FILE]", "report resource usage at the end, on standard error or in FILE; or none (default: text on a terminal, elsewhere one line if a limit ended something)", func(text string) error {
 		o.report, o.into, _ = strings.Cut(text, ":")

@@ -120,6 +120,10 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	if o.Terminal {
 		options.Console = front.console
 	}
+	if o.explain && o.Seccomp != nil {
+		o.denials = explainDenials(&options.IO)
+		o.denials.Default, o.denials.Capabilities = o.seccomp == "default", box.Capabilities()
+	}
 	created, err := r.Create(id, options)
 	if err != nil && caller.UID != 0 && o.Limited() && refused(err) {
 		return nil, fmt.Errorf("%w (%s)", err, wayToLimits())
@@ -152,6 +156,9 @@ func boxID() (string, error) {
 func (p *program) reportBox(o *boxOptions, created *container.Created, report *box.Report, status unix.WaitStatus) error {
 	if o.report == "" && terminal.IsTerminal(2) {
 		o.report = "text"
+	}
+	if o.denials != nil {
+		report.Denied = o.denials.All()
 	}
 	told := o.account(created, report)
 	if o.keep {

@@ -36,6 +36,7 @@ type execOptions struct {
 	preserveFDs   int
 	cgroups       []string
 	ignorePaused  bool
+	explain       bool
 	noSubreaper   bool
 }
 
@@ -70,6 +71,7 @@ func (p *program) execCommand() *cli.Command {
 	f.Int(&o.preserveFDs, "preserve-fds", "", "N", "pass N more file descriptors, from 3, to the process")
 	f.Strings(&o.cgroups, "cgroup", "", "PATH", "run in a sub-cgroup of the container")
 	f.Bool(&o.ignorePaused, "ignore-paused", "", "also exec in a paused container")
+	explainFlag(f, &o.explain)
 	f.Bool(&o.noSubreaper, "no-subreaper", "", "accepted for callers of old").Hidden = true
 	return c
 }
@@ -87,6 +89,13 @@ func (p *program) exec(id string, args []string, o *execOptions) error {
 		return failed(cmp.Or(c.CanExec(o.ignorePaused), err))
 	}
 	var front *foreground
+	switch {
+	case o.detach && o.explain:
+		return failed(errors.New("--explain-denials is for the foreground: berth has to stay with the process"))
+	case o.explain:
+		denials := explainDenials(&options.IO)
+		defer func() { p.warnDenials(denials) }()
+	}
 	if !o.detach {
 		if front, err = p.newForeground(); err != nil {
 			return failed(err)

@@ -27,7 +27,10 @@ type foreground struct {
 	// whole lets the signals of a terminal's keys reach the whole process group, as
 	// those of its own terminal would.
 	whole bool
-	trace *trace.Trace
+	// beside says that the process is in our process group: a terminal's keys signal it as
+	// they do us.
+	beside bool
+	trace  *trace.Trace
 
 	// deadline is a timer that ends the process, -1 for none; expired says that it did.
 	deadline int
@@ -161,6 +164,35 @@ func (f *foreground) forward(child *launch.Child) {
 	f.take(pass)
 }
 
+// await waits until something is over that the process has left, or a signal asks us to end. It
+// tells that it does, if it lasts.
+func (f *foreground) await(over <-chan struct{}, tell func()) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	go func() {
+		<-over
+		w.Close()
+	}()
+	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(r.Fd()), Events: unix.POLLIN}}
+	timeout := lasting
+	for {
+		n, err := unix.Poll(fds, timeout)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return os.NewSyscallError("poll", err)
+		case n == 0:
+			tell()
+			timeout = -1
+		case fds[1].Revents != 0 || f.interrupted():
+			return nil
+		}
+	}
+}
+
 // take reads the signals that have come.
 func (f *foreground) take(each func(unix.Signal)) {
 	var numbers [64]byte
@@ -181,6 +213,9 @@ func (f *foreground) take(each func(unix.Signal)) {
 func (f *foreground) send(child *launch.Child, signal unix.Signal) {
 	switch signal {
 	case unix.SIGINT, unix.SIGQUIT, unix.SIGHUP:
+		if f.beside && terminal.IsTerminal(0) {
+			return
+		}
 		if f.whole && unix.Kill(-child.Pid, signal) == nil { // it leads a session
 			return
 		}

@@ -29,6 +29,7 @@ var withoutJSON = map[string]string{
 	"spec":            "it is JSON always",
 	"completion":      "a script",
 	"man":             "pages",
+	"seccomp learn":   "it is JSON always",
 	"cgroup delete":   "it tells nothing",
 	"cgroup run":      "its output is the command's",
 	"cgroup exec":     "its output is the command's",

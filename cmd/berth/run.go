@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/container"
 	"golang.org/x/sys/unix"
@@ -10,7 +11,7 @@ import (
 
 func (p *program) runCommand() *cli.Command {
 	var o makeOptions
-	var detach, keep, noSubreaper bool
+	var detach, keep, explain, noSubreaper bool
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
 		Summary: "Create a container, start it, and wait for it to end.",
@@ -18,20 +19,29 @@ func (p *program) runCommand() *cli.Command {
 			"removed when it ends.",
 		Examples: []string{"berth run -b /srv/demo demo", "berth run -d --pid-file /run/demo.pid demo"},
 		Run: func(args []string) error {
-			return p.run(args[0], &o, detach, keep)
+			if explain && detach {
+				return errors.New("--explain-denials is for the foreground: berth has to stay with the container")
+			}
+			return p.run(args[0], &o, detach, keep, explain)
 		},
 	}
 	o.define(&c.Flags)
 	c.Flags.Bool(&detach, "detach", "d", "detach: return once the program runs")
 	c.Flags.Bool(&keep, "keep", "", "keep the container's state after it has ended")
+	explainFlag(&c.Flags, &explain)
 	c.Flags.Bool(&noSubreaper, "no-subreaper", "", "accepted for callers of old; berth never is a subreaper").Hidden = true
 	return c
 }
 
-func (p *program) run(id string, o *makeOptions, detach, keep bool) error {
+func (p *program) run(id string, o *makeOptions, detach, keep, explain bool) error {
 	var notifier *container.Notifier
+	var denials *seccomptool.Denials
+	defer func() { p.warnDenials(denials) }()
 	return p.attend(o, detach, keep, func(r *container.Runtime, options *container.CreateOptions) (*container.Created, error) {
 		options.Attached = true
+		if explain {
+			denials = explainDenials(&options.IO)
+		}
 		created, err := r.Create(id, options)
 		if err != nil {
 			return nil, err

@@ -21,9 +21,12 @@ const profileHelp = "PROFILE is a seccomp profile, or a config.json that contain
 
 func (p *program) seccompCommand() *cli.Command {
 	return &cli.Command{
-		Summary: "Explain and compile seccomp profiles.",
+		Summary: "Explain, learn, compare and compile seccomp profiles.",
 		Commands: func() []cli.Sub {
-			return []cli.Sub{{Name: "explain", Define: p.seccompExplainCommand}, {Name: "compile", Define: p.seccompCompileCommand}}
+			return []cli.Sub{
+				{Name: "explain", Define: p.seccompExplainCommand}, {Name: "learn", Define: p.seccompLearnCommand},
+				{Name: "diff", Define: p.seccompDiffCommand}, {Name: "compile", Define: p.seccompCompileCommand},
+			}
 		},
 	}
 }
@@ -60,36 +63,6 @@ func (o *seccompOptions) write(t texts) error {
 		return t.WriteJSON(os.Stdout)
 	}
 	return t.WriteText(terminal.Lines(os.Stdout))
-}
-
-func (p *program) seccompExplainCommand() *cli.Command {
-	var o seccompOptions
-	c := &cli.Command{
-		Args: "PROFILE [SYSCALL]", Least: 1, Most: 2,
-		Summary:  "Show what a profile does with each system call, or which rules decide one call.",
-		Help:     profileHelp,
-		Examples: []string{"berth seccomp explain config.json", "berth seccomp explain default clone3"},
-		Run: func(args []string) error {
-			native, profile, err := o.read(args[0])
-			if err != nil {
-				return err
-			}
-			if len(args) == 2 {
-				e, err := seccomp.ExplainSyscall(native, profile, args[1])
-				if err != nil {
-					return fmt.Errorf("%s: %w", args[0], err)
-				}
-				return o.write(e)
-			}
-			e, err := seccomp.Explain(native, profile)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			return o.write(e)
-		},
-	}
-	o.define(&c.Flags)
-	return c
 }
 
 func (p *program) seccompCompileCommand() *cli.Command {

@@ -53,6 +53,7 @@ type IO struct {
 	// Console is given the master of the terminal instead of a socket.
 	Console     func(master *os.File) error
 	PidfdSocket string
+	Refusals    Refusals // of the seccomp filter, or nil
 }
 
 // A Created is a container whose first process waits for its start in this
@@ -166,6 +167,7 @@ func (r *Runtime) planned(m *maker, id string, askSystemd func(*machine) error) 
 	if r.OnPlan != nil {
 		r.OnPlan(p, host.Missing(h.Host, h.Cgroups))
 	}
+	r.watch(&p.Process, m.o.Refusals)
 	m.spec, m.plan, m.host = s, p, h
 	return config, nil
 }

@@ -8,20 +8,49 @@ import (
 
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/seccomp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
 
+// Refusals answer the calls that a seccomp filter refuses by an errno, as the filter does (see
+// seccomp.Filter.Watched). They own the listener, and are asked before the program is executed.
+type Refusals func(profile *specs.LinuxSeccomp, filter *seccomp.Filter, listener int) error
+
+// watch has the process's filter ask about what it refuses, if there is what answers. Where that
+// can't be, the calls are refused as ever, and not named.
+func (r *Runtime) watch(p *plan.Process, refusals Refusals) {
+	if p.Seccomp == nil || refusals == nil {
+		return
+	}
+	if err := p.Seccomp.Watch(); err != nil {
+		r.warn("what the seccomp filter refuses can't be named: %v", err)
+	}
+}
+
 // deliverListener sends the descriptor of the seccomp listener, with the
 // container process state, to the agent's socket: one connection for it alone
 // (config-linux.md, "The Container Process State").
-func (c *Container) deliverListener(s *plan.Seccomp, pid, fd int) error {
+//
+// That of a filter that is only watched goes to our caller.
+func (c *Container) deliverListener(s *plan.Seccomp, pid, fd int, refusals Refusals) error {
 	if s == nil || !s.Filter.Notify {
 		return errors.New("the container's init sent a seccomp listener, and its filter has none")
 	}
 	// The agent takes it for one, and acts on what it reads there.
 	if what, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err != nil || what != "anon_inode:seccomp notify" {
 		return fmt.Errorf("the container's init sent %q for a seccomp listener", what)
+	}
+	if s.Refuses != nil && refusals != nil {
+		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return os.NewSyscallError("fcntl F_DUPFD_CLOEXEC", err)
+		}
+		if err := refusals(s.Profile, s.Refuses, own); err != nil {
+			unix.Close(own)
+			return err
+		}
+		return nil
 	}
 	if s.ListenerPath == "" {
 		return errors.New("config.json: /linux/seccomp/listenerPath: the profile uses SCMP_ACT_NOTIFY, but names no listener to notify")

@@ -126,7 +126,7 @@ func (c *Container) passGate(hooks *specs.Hooks, env []string) error {
 			if err != nil {
 				return err
 			}
-			return c.deliverListener(p.Process.Seccomp, c.Pid, fd)
+			return c.deliverListener(p.Process.Seccomp, c.Pid, fd, nil)
 		}
 		return refuse(ask, fd)
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/berth-runtime/berth/engine/host"
 	"github.com/berth-runtime/berth/engine/spec"
@@ -278,5 +279,25 @@ func compileFilter(profile *specs.LinuxSeccomp) (*Seccomp, *spec.Complaint) {
 			return nil, &spec.Complaint{Pointer: at + "/syscalls", Message: problem}
 		}
 	}
-	return &Seccomp{Filter: filter, ListenerPath: profile.ListenerPath, ListenerMetadata: profile.ListenerMetadata}, nil
+	return &Seccomp{Filter: filter, ListenerPath: profile.ListenerPath, ListenerMetadata: profile.ListenerMetadata, Profile: profile}, nil
+}
+
+// Watch has the filter ask a listener about the calls that it refuses. ENOSYS is left to the
+// kernel, unless it is the answer to everything: it is what C libraries try first and do without,
+// for each process that they make (clone3).
+func (s *Seccomp) Watch() error {
+	var but []syscall.Errno
+	if errno := s.Profile.DefaultErrnoRet; errno == nil || *errno != uint(syscall.ENOSYS) {
+		but = []syscall.Errno{syscall.ENOSYS}
+	}
+	watched, err := s.Filter.Watched(but...)
+	if err != nil {
+		return err
+	}
+	// The listener has to be sent with the filter in force, and nothing answers before.
+	if handsOver(s.Profile) != "" {
+		return errors.New("the profile refuses sendmsg or read, by which the listener is handed over")
+	}
+	s.Filter, s.Refuses = watched, s.Filter
+	return nil
 }

@@ -204,6 +204,9 @@ type Seccomp struct {
 	Filter           *seccomp.Filter
 	ListenerPath     string
 	ListenerMetadata string
+	Profile          *specs.LinuxSeccomp
+	// Refuses is what the filter was before it was watched, nil for one that is not.
+	Refuses *seccomp.Filter
 }
 
 // Namespace returns the container's namespace of a type, or nil where it

@@ -24,9 +24,6 @@ var notRun = map[string]map[string]string{
 		"    systemd-run --user --scope -p Delegate=yes":   "needs a user manager of systemd: test/guests/test runs the tests of an ordinary user by this command",
 		"    mkdir -p /etc/systemd/system/user@.service.d": "changes the machine's systemd: test/guests/make-image does it to the guests",
 	},
-	"docs/howto/seccomp.md": {
-		"    journalctl -k --grep 'type=1326'": "needs a journal that has the kernel's log",
-	},
 }
 
 // What people are told to type is run by a test, or stands in the list above with the reason.

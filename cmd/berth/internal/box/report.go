@@ -7,6 +7,8 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
+	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
+	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/json"
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +35,8 @@ type Report struct {
 	// PidsRefused is how often a process could not be made for the limit.
 	PidsRefused *uint64
 	OOM         *OOM
+	// Denied is what the seccomp profile refused.
+	Denied []*seccomptool.Denial
 }
 
 // OOM says what was OOM-killed, and by which limit.
@@ -152,12 +156,34 @@ func (r *Report) Text() string {
 		}
 		row("tasks", pids)
 	}
+	for _, d := range r.Denied {
+		row("denied", escape.Message(d.String()))
+	}
 	return b.String()
 }
 
-// Stopped is one line on what a limit did to the command or its children, "" where
-// none did: for who has not asked for a report, and sees a status of 137 only.
+// few is how many refused calls are told to who has not asked for a report.
+const few = 5
+
+// Stopped is a line on what a limit did to the command or its children, and a few on what the
+// seccomp profile refused, "" where neither can be why it failed: for who has not asked for a
+// report, and sees a status only.
 func (r *Report) Stopped() string {
+	text := r.limited()
+	if r.Status == 0 {
+		return text
+	}
+	for i, d := range r.Denied {
+		if i == few {
+			text += "berth box: and " + strconv.Itoa(len(r.Denied)-few) + " more (--report text)\n"
+			break
+		}
+		text += "berth box: denied: " + escape.Message(d.String()) + "\n"
+	}
+	return text
+}
+
+func (r *Report) limited() string {
 	what := ""
 	switch {
 	case r.TimedOut:
@@ -234,6 +260,23 @@ func (r *Report) JSON() []byte {
 	number(w, "peak", r.PeakPids)
 	number(w, "limit", r.PidsLimit)
 	number(w, "refused", r.PidsRefused)
+	w.End()
+	w.Key("denied").Array()
+	for _, d := range r.Denied {
+		w.Object()
+		w.Key("call").String(d.Call)
+		w.Key("errno").String(d.Errno)
+		w.Key("rule").String(d.Rule)
+		if d.Program != "" {
+			w.Key("program").String(d.Program)
+			w.Key("pid").Int(int64(d.Pid))
+		}
+		if d.With != "" {
+			w.Key("allowedWith").String(d.With)
+		}
+		w.Key("count").Int(int64(d.Count))
+		w.End()
+	}
 	w.End()
 	w.End()
 	return append(w.Bytes(), '\n')

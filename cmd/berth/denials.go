@@ -1,0 +1,45 @@
+package main
+
+import (
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
+	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/internal/escape"
+	"github.com/berth-runtime/berth/seccomp"
+)
+
+const denialsHelp = "name the system calls that the seccomp profile refuses"
+
+// explainFlag is that of run and exec.
+func explainFlag(f *cli.Flags, on *bool) {
+	f.Bool(on, "explain-denials", "", denialsHelp+", at the end")
+}
+
+// explainDenials has the process's refused calls come to us. See docs/decisions/denials.md.
+func explainDenials(io *container.IO) *seccomptool.Denials {
+	d := seccomptool.NewDenials()
+	io.Refusals = func(profile *specs.LinuxSeccomp, filter *seccomp.Filter, fd int) error {
+		l, err := seccomp.Notify(fd)
+		if err != nil {
+			return err
+		}
+		go d.Serve(profile, filter, "/linux/seccomp", l)
+		return nil
+	}
+	return d
+}
+
+// warnDenials tells of them.
+func (p *program) warnDenials(d *seccomptool.Denials) {
+	if d == nil {
+		return
+	}
+	for _, n := range d.All() {
+		p.log.Warn("denied: " + escape.Message(n.String()))
+	}
+	if err := d.Err(); err != nil {
+		p.log.Warn("not all refused system calls are known: " + escape.Message(err.Error()))
+	}
+}

@@ -1,0 +1,170 @@
+package seccomptool
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/proc/procs"
+	"github.com/berth-runtime/berth/seccomp"
+)
+
+// Denials answers the calls that a profile refuses, as the profile says, and names each kind once.
+// See docs/decisions/denials.md.
+type Denials struct {
+	// Default says that the profile is Berth's default one, made with these Capabilities: then it
+	// can be told which other one would allow a call.
+	Default      bool
+	Capabilities []string
+
+	profile *specs.LinuxSeccomp
+	filter  *seccomp.Filter
+	at      string
+	mu      sync.Mutex
+	kinds   []*Denial
+	err     error
+	ended   chan struct{}
+}
+
+// A Denial is a kind of refused calls.
+type Denial struct {
+	Call    string // with the arguments that tell
+	Program string // of the first one, as /proc/PID/comm has it
+	Pid     int
+	Errno   string
+	Rule    string // the JSON pointer of what refuses it
+	With    string // the capability with which it would be allowed, ""
+	Count   int
+}
+
+// most is how many kinds are kept. A program that tries everything is not to fill our memory.
+const most = 1000
+
+// NewDenials is for one Serve.
+func NewDenials() *Denials { return &Denials{ended: make(chan struct{})} }
+
+// Serve answers until no process is left. The filter is the profile's, before it was watched; at is
+// the profile's JSON pointer. Never is a call let through here, whatever goes wrong:
+// what the filter doesn't refuse by an errno has no business here.
+func (d *Denials) Serve(profile *specs.LinuxSeccomp, filter *seccomp.Filter, at string, l *seccomp.Listener) {
+	d.profile, d.filter, d.at = profile, filter, at
+	defer close(d.ended)
+	for {
+		c, err := l.Receive()
+		if err == nil {
+			err = d.answer(c)
+		}
+		if err != nil && !errors.Is(err, seccomp.ErrGone) {
+			if err != io.EOF && !errors.Is(err, os.ErrClosed) {
+				d.mu.Lock()
+				d.err = err
+				d.mu.Unlock()
+				l.Close()
+			}
+			return
+		}
+	}
+}
+
+func (d *Denials) answer(c *seccomp.Call) error {
+	action, errno := d.filter.Verdict(c)
+	if action != specs.ActErrno {
+		return c.Fail(unix.ENOSYS)
+	}
+	d.note(c, unix.Errno(errno))
+	if errno == 0 {
+		return c.Return(0)
+	}
+	return c.Fail(unix.Errno(errno))
+}
+
+// note is made while the call waits, or its process might be gone.
+func (d *Denials) note(c *seccomp.Call, errno unix.Errno) {
+	rule, _, err := seccomp.Rule(d.profile, c)
+	if err != nil {
+		return // it was compiled
+	}
+	n := &Denial{Call: describe(c), Errno: errnoName(errno), Rule: d.at + rule, Count: 1}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.kinds {
+		if k.Call == n.Call && k.Rule == n.Rule {
+			k.Count++
+			return
+		}
+	}
+	if len(d.kinds) == most {
+		return
+	}
+	if s, err := procs.ReadStat(c.Thread); err == nil {
+		n.Program, n.Pid = s.Name, c.Thread
+	}
+	if !c.Waits() {
+		n.Program = "" // another's, perhaps
+	}
+	if d.Default {
+		n.With = d.capabilityFor(c)
+	}
+	d.kinds = append(d.kinds, n)
+}
+
+// capabilityFor is what Berth's default profile allows the call with.
+func (d *Denials) capabilityFor(c *seccomp.Call) string {
+	for _, name := range seccomp.DefaultCapabilities() {
+		f, err := seccomp.Compile(seccomp.Default(append([]string{name}, d.Capabilities...)...))
+		if err != nil {
+			continue
+		}
+		if action, _ := f.Verdict(c); action == specs.ActAllow {
+			return name
+		}
+	}
+	return ""
+}
+
+// All are the kinds so far.
+func (d *Denials) All() []*Denial {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []*Denial
+	for _, k := range d.kinds {
+		one := *k
+		list = append(list, &one)
+	}
+	return list
+}
+
+// Ended is closed when no process is left, or nothing can be answered any more.
+func (d *Denials) Ended() <-chan struct{} { return d.ended }
+
+// Err is what ended the answering too early: refused calls get ENOSYS from then on.
+func (d *Denials) Err() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+// String is one line, as unshare(CLONE_NEWUSER) by bash[12]: EPERM, seccomp rule /syscalls/7.
+func (n *Denial) String() string {
+	s := n.Call
+	if n.Program != "" {
+		s += " by " + n.Program + "[" + strconv.Itoa(n.Pid) + "]"
+	}
+	s += ": " + n.Errno + ", seccomp rule " + n.Rule
+	if n.With != "" {
+		s += " (allowed with " + n.With + ")"
+	}
+	return s
+}
+
+func errnoName(errno unix.Errno) string {
+	if name := unix.ErrnoName(errno); name != "" {
+		return name
+	}
+	return "errno " + strconv.Itoa(int(errno))
+}

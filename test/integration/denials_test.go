@@ -1,0 +1,114 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// denied is what a box's report says of refused calls.
+type denied struct {
+	Status int
+	Denied []struct {
+		Call, Errno, Rule, Program, AllowedWith string
+		Count                                   int
+	}
+}
+
+// A box names what its profile refuses, once per kind, and the calls get the errno that they would.
+func TestBoxNamesDenials(t *testing.T) {
+	b := harness.NewForAnyone(t)
+	call := func(number, arg int) string { return fmt.Sprintf("syscall=%d,%d", number, arg) }
+	user, net := call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER), call(unix.SYS_UNSHARE, unix.CLONE_NEWNET)
+	args := []string{"--ro", harness.Helper(t), "--", harness.Helper(t), "try", user, net, user}
+	file := b.Path("report")
+	out := box(b, append([]string{"--report", "json:" + file}, args...)...).Run().OK(t)
+	got := harness.ParseAttempts(t, out.Stdout)
+	harness.Refused(t, got, user, "EPERM")
+	harness.Refused(t, got, net, "EPERM")
+	var r denied
+	harness.Decode(t, readFile(t, file), &r)
+	if len(r.Denied) != 2 {
+		t.Fatalf("%+v", r)
+	}
+	for i, want := range []string{"unshare(CLONE_NEWUSER)", "unshare(CLONE_NEWNET)"} {
+		if d := r.Denied[i]; d.Call != want || d.Errno != "EPERM" || d.Rule != "/linux/seccomp/defaultAction" || d.Program != "inside" ||
+			d.AllowedWith != "CAP_SYS_ADMIN" || d.Count < 2-i {
+			t.Errorf("%+v, want %s", d, want)
+		}
+	}
+	args = append([]string{"--explain-denials=false", "--report", "json:" + file}, args...)
+	harness.Refused(t, harness.ParseAttempts(t, box(b, args...).Run().OK(t).Stdout), user, "EPERM")
+	r = denied{}
+	harness.Decode(t, readFile(t, file), &r)
+	if len(r.Denied) != 0 {
+		t.Errorf("without: %+v", r)
+	}
+	// Without a report, only a command that fails has it told why, and a few kinds at most.
+	fails := box(b, "--", "sh", "-c", "sleep 1.2; unshare --user true || exit 3").Run().Exits(t, 3)
+	if !strings.Contains(fails.Stderr, "berth box: denied: unshare(CLONE_NEWUSER) by unshare[") || !strings.Contains(fails.Stderr, "(allowed with CAP_SYS_ADMIN)") {
+		t.Errorf("%s", fails.Stderr)
+	}
+	if fine := box(b, "--", "sh", "-c", "unshare --user true 2>&1 || true").Run().OK(t); fine.Stderr != "" {
+		t.Errorf("a command that succeeds has %q told", fine.Stderr)
+	}
+}
+
+// profileOf refuses two calls, one by an errno of its own.
+func profileOf(c *harness.Container) {
+	errno := uint(95)
+	c.Spec.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Syscalls: []specs.LinuxSyscall{
+		{Names: []string{"getpriority"}, Action: specs.ActErrno},
+		{Names: []string{"personality"}, Action: specs.ActErrno, ErrnoRet: &errno, Args: []specs.LinuxSeccompArg{{Index: 0, Value: 8, Op: specs.OpEqualTo}}},
+	}}
+}
+
+// run and exec name what the config's profile refuses, if asked, with the errno that it has.
+func TestRunAndExecNameDenials(t *testing.T) {
+	refused, allowed := fmt.Sprintf("syscall=%d,8", unix.SYS_PERSONALITY), fmt.Sprintf("syscall=%d,4294967295", unix.SYS_PERSONALITY)
+	const told = "denied: personality(0x8) by inside["
+	const rule = "ENOTSUP, seccomp rule /linux/seccomp/syscalls/1"
+	check := func(t *testing.T, r harness.Result) {
+		t.Helper()
+		got := harness.ParseAttempts(t, r.Stdout)
+		harness.Refused(t, got, refused, "EOPNOTSUPP", "ENOTSUP")
+		harness.Allowed(t, got, allowed)
+		if !strings.Contains(r.Stderr, told) || !strings.Contains(r.Stderr, rule) || strings.Contains(r.Stderr, "getpriority") {
+			t.Errorf("it says %q", r.Stderr)
+		}
+	}
+	t.Run("run", func(t *testing.T) {
+		b := harness.New(t)
+		c := b.Container("/inside", "try", refused, allowed)
+		profileOf(c)
+		check(t, c.Run("--explain-denials").OK(t))
+	})
+	t.Run("exec", func(t *testing.T) {
+		b := harness.New(t)
+		c := b.Container("/inside", "hang")
+		profileOf(c)
+		c.RunDetached()
+		check(t, b.Berth("exec", "--explain-denials", c.ID, "/inside", "try", refused, allowed).OK(t))
+		r := b.Berth("exec", "--explain-denials", "--detach", c.ID, "/inside", "try").Exits(t, 255)
+		if !strings.Contains(r.Stderr, "--explain-denials is for the foreground") {
+			t.Errorf("%s", r.Stderr)
+		}
+		c.Delete("--force")
+	})
+}
+
+// Where the profile has a listener of its own, or can't hand ours over, the program runs as ever
+// and the report says that denials can't be named.
+func TestDenialsThatCannotBeNamed(t *testing.T) {
+	b := harness.NewForAnyone(t)
+	file := b.WriteFile("profile.json", `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["sendmsg"], "action": "SCMP_ACT_ERRNO"}]}`, 0o644)
+	r := box(b, "--seccomp", file, "--", "sh", "-c", "echo runs").Run().OK(t)
+	if r.Stdout != "runs\n" || !strings.Contains(r.Stderr, "can't be named") || !strings.Contains(r.Stderr, "sendmsg") {
+		t.Errorf("%q, %q", r.Stdout, r.Stderr)
+	}
+}
