@@ -196,7 +196,7 @@ func TestSeccompNotify(t *testing.T) {
 		Syscalls: []specs.LinuxSyscall{{Names: []string{"mkdir", "mkdirat"}, Action: specs.ActNotify}}}
 	cmd := c.Command("run", nil)
 	running := cmd.Start()
-	text, fd := agent.ReceiveOne()
+	text, fd := agent.ReceiveOnly()
 	defer unix.Close(fd)
 	var state specs.ContainerProcessState
 	if err := json.Unmarshal([]byte(text), &state); err != nil {
@@ -222,6 +222,7 @@ func TestSeccompNotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Refused(t, harness.ParseAttempts(t, running.Wait().OK(t).Stdout), "mkdir=/new", "ENOTNAM")
+	agent.NoMore()
 }
 
 func TestSeccompNotifyWithoutAgent(t *testing.T) {
