@@ -41,7 +41,8 @@ func TestSysctl(t *testing.T) {
 func TestSysctlRefused(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/true")
-	c.Spec.Linux.Sysctl = map[string]string{"vm.swappiness": "10"}
+	// What the host has, lest an engine that does not refuse it change that.
+	c.Spec.Linux.Sysctl = map[string]string{"vm.swappiness": strings.TrimSpace(readFile(t, "/proc/sys/vm/swappiness"))}
 	c.Run().Fails(t, "/linux/sysctl/vm.swappiness")
 	c.Spec.Linux.Sysctl = map[string]string{"net.ipv4.ip_forward": "1"}
 	harness.WithoutNamespace(c.Spec, specs.NetworkNamespace)
