@@ -211,8 +211,9 @@ func (c *compiler) privateProc(at string) {
 // procBeforePivot is privateProc for who may not make a procfs: the root of a user
 // namespace that does not own the pid namespace (proc_get_tree in fs/proc/root.c),
 // as with --pid=host of a rootless Podman, and an ordinary user that has not joined the
-// container's namespaces yet, who may not even begin (fsopen(2)). Up to the pivot, /proc is that of the
-// caller, and what is mounted over parts of it RESOLVE_NO_XDEV refuses to enter.
+// container's namespaces yet, who may not even begin (fsopen(2)). Up to the pivot, /proc
+// is that of the caller, and what is mounted over parts of it RESOLVE_NO_XDEV refuses to
+// enter.
 func (c *compiler) procBeforePivot(at string) {
 	if c.hasPid {
 		return

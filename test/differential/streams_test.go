@@ -68,8 +68,8 @@ func (st *streams) accept() {
 	}
 }
 
-// created gives up the ends that are the container's now. A terminal that has been sent may not have
-// been accepted yet, and its container would be hung up with the listener.
+// created gives up the ends that are the container's now. A terminal that has been sent may not
+// have been accepted yet, and its container would be hung up with the listener.
 func (st *streams) created(ok bool) {
 	st.stdin.Close()
 	st.stdout.Close()

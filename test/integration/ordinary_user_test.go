@@ -194,8 +194,8 @@ func TestOrdinaryUserLimits(t *testing.T) {
 	}
 }
 
-// Where root has given the user cgroups of version 1 alone, of all or of one controller, those are what
-// his container has, limits and sees, beside a version 2 where it stays in its caller's.
+// Where root has given the user cgroups of version 1 alone, of all or of one controller, those are
+// what the container has, limits and sees, beside a version 2 where it stays in its caller's.
 func TestOrdinaryUserOfVersion1Alone(t *testing.T) {
 	h := harness.Controller(t, "pids")
 	all := harness.Hierarchies(t)

@@ -91,8 +91,8 @@ func TestSELinuxIsMissing(t *testing.T) {
 	running.Exec([]string{"--process-label", label}, "/bin/true").FailsWith(t, 255, "process: /selinuxLabel", label)
 }
 
-// An exec of an ordinary user asks for it by the procfs that there is: it may not make one outside of
-// the container.
+// An exec of an ordinary user asks for it by the procfs that there is: it may not make one outside
+// of the container.
 func TestSELinuxIsMissingForOrdinaryUser(t *testing.T) {
 	if hasSELinux() {
 		harness.Skip(t, "needs a kernel without SELinux")
