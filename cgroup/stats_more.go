@@ -10,17 +10,21 @@ import (
 	"github.com/berth-runtime/berth/internal/ptr"
 )
 
-// PidsStats is the number of tasks: processes and their threads.
+// PidsStats is the number of tasks: processes and their threads. On version 2 without the
+// controller it is that of processes.
 type PidsStats struct {
 	Counter
 }
 
 func readPids(r *statsReader, s *Stats, _ Part) {
 	n := r.g.node("pids")
-	if n == nil {
-		return
-	}
 	p := PidsStats{Counter{Usage: r.number(n, "pids.current"), Limit: r.number(n, "pids.max")}}
+	if p.Usage == nil && r.err == nil && r.g.unified() != nil {
+		if pids, err := r.g.AllProcs(); err == nil {
+			p.Usage = ptr.To(uint64(len(pids)))
+			r.count++
+		}
+	}
 	if !r.totals {
 		p.Peak = r.number(n, "pids.peak")
 		if text, ok := r.text(n, "pids.events"); ok {

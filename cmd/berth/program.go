@@ -75,7 +75,7 @@ func (p *program) command() *cli.Command {
 	f.String(&p.root, "root", "", "DIR", "state directory of containers")
 	f.String(&p.logFile, "log", "", "FILE", "write messages to a file instead of standard error")
 	f.String(&p.logFormat, "log-format", "", "FORMAT", "text (plain lines on a terminal) or json")
-	f.Bool(&p.debug, "debug", "", "also log each step, the plan, and what the host lacks")
+	f.Bool(&p.debug, "debug", "", "also log each step, the plan, what the host lacks, and tolerated failures")
 	f.Bool(&p.systemdCgroup, "systemd-cgroup", "", "let systemd create the cgroups; cgroupsPath is slice:prefix:name")
 	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: run without a cgroup if it can't be created and no limits are set")
 	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, or disabled to create no cgroups")

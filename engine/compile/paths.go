@@ -210,23 +210,28 @@ func (c *compiler) privateProc(at string) {
 
 // procBeforePivot is privateProc for who may not make a procfs: the root of a user
 // namespace that does not own the pid namespace (proc_get_tree in fs/proc/root.c),
-// as with --pid=host of a rootless Podman. Up to the pivot, /proc is that of the
-// caller, and what is mounted over parts of it RESOLVE_NO_XDEV refuses to enter.
+// as with --pid=host of a rootless Podman, and an ordinary user that has not joined the
+// container's namespaces yet, who may not even begin (fsopen(2)). Up to the pivot, /proc
+// is that of the caller, and what is mounted over parts of it RESOLVE_NO_XDEV refuses to
+// enter.
 func (c *compiler) procBeforePivot(at string) {
 	if c.hasPid {
 		return
 	}
 	c.Because(at, "open a private procfs")
-	fs, callers, opened := c.Cell(), c.NewLabel(), c.NewLabel()
+	fs, refused, callers, opened, done := c.Cell(), c.NewLabel(), c.NewLabel(), c.NewLabel(), c.NewLabel()
 	c.proc = c.Cell()
-	c.Call(unix.SYS_FSOPEN, c.CString("proc").Arg(), program.Int(unix.FSOPEN_CLOEXEC)).Into(fs)
+	c.Call(unix.SYS_FSOPEN, c.CString("proc").Arg(), program.Int(unix.FSOPEN_CLOEXEC)).Into(fs).Expect(refused, unix.EPERM)
 	c.Call(unix.SYS_FSCONFIG, fs.Value(), program.Int(unix.FSCONFIG_CMD_CREATE), program.Int(0), program.Int(0), program.Int(0)).Expect(callers, unix.EPERM)
 	c.Call(unix.SYS_FSMOUNT, fs.Value(), program.Int(unix.FSMOUNT_CLOEXEC), program.Int(0)).Into(c.proc).Expect(callers, unix.EPERM)
 	c.Place(opened)
 	c.close(fs)
-	c.aside(callers, opened, func() {
+	c.Place(done)
+	open := func() {
 		c.Because(at, "open the caller's procfs")
 		c.Call(unix.SYS_OPENAT, cwd, c.CString("/proc").Arg(), program.Int(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC)).Into(c.proc)
-	})
+	}
+	c.aside(refused, done, open)
+	c.aside(callers, opened, open)
 	c.hasPid = true
 }

@@ -19,7 +19,10 @@ import (
 func (c *Container) Kill(signal unix.Signal, all bool) error {
 	defer c.runtime.Trace.Begin("kill").End()
 	err := c.kill(signal, all)
-	if err == ErrNotRunning {
+	switch {
+	case err == ErrNotRunning && c.Pid == 0:
+		return fmt.Errorf("cannot signal container %s: it has no process yet (%w)", c.ID, err)
+	case err == ErrNotRunning:
 		return fmt.Errorf("cannot signal container %s: it has ended (%w)", c.ID, err)
 	}
 	return err

@@ -28,15 +28,23 @@ func (c *Container) acquire() error {
 }
 
 // hold takes the lock of a container that is there, and reads again what is on
-// record: another command may have changed it. Who has the lock has read it.
+// record: another command may have changed it. Who has the lock has read it. A create is not
+// waited for: it may wait for a hook, and there is nothing yet to start, change or delete.
 func (c *Container) hold() error {
 	if c.locked {
 		return nil
 	}
-	if err := c.acquire(); err != nil {
+	held, err := c.tryAcquire()
+	if err == nil && !held {
+		if c.reload() == nil && c.Pid == 0 {
+			return fmt.Errorf("container %s: it is being created by %s: try again when it is done, or use delete --force", c.ID, holders(c.dir))
+		}
+		err = c.acquire()
+	}
+	if err != nil {
 		return err
 	}
-	err := c.reload()
+	err = c.reload()
 	if err == nil && c.atStand() {
 		err = c.endStandstill()
 	}

@@ -43,7 +43,7 @@ func (s *stamps) take(message []byte) bool {
 		op := list[i].Op
 		calls = append(calls, trace.Call{
 			Name: op.Name(), Text: op.Note.Text, Pointer: op.Note.Pointer,
-			Start: list[i].When, Took: list[i+1].When.Sub(list[i].When),
+			Start: list[i].When, Took: list[i+1].When.Sub(list[i].When), Tolerated: list[i].Tolerated,
 		})
 	}
 	s.trace.Calls(calls)

@@ -10,9 +10,9 @@ type Program struct {
 	Ops []Op
 
 	asks    []Expectation
-	stamped int    // how many of the first ops have a stamp, each behind its clock_gettime
-	image   []byte // room for ELF header and interpreter, header, data, ops
-	dataEnd uint32 // where the data ends and the ops begin
+	stamps  []int32 // the indices of the ops that are stamped
+	image   []byte  // room for ELF header and interpreter, header, data, ops
+	dataEnd uint32  // where the data ends and the ops begin
 	regions []region
 	pointer []uint32
 }
@@ -41,7 +41,7 @@ func (b *Builder) Build(reportFD int) (*Program, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	p := &Program{Ops: ops, asks: b.asks, stamped: b.stamped, regions: b.regions, pointer: b.pointer}
+	p := &Program{Ops: ops, asks: b.asks, stamps: b.stampAt, regions: b.regions, pointer: b.pointer}
 
 	b.buf = append(b.buf, zeros[:-len(b.buf)&7]...)
 	p.dataEnd = uint32(len(b.buf))

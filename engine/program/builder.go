@@ -50,10 +50,11 @@ type Builder struct {
 	note      Note
 	fuel      uint32
 	asks      []Expectation
-	place     int  // how many of them come before what is added next
-	beside    bool // what is added next lies elsewhere than it is run
-	stamped   int  // how many ops are to be stamped: see SendStamps
-	endAction Addr // of EndBySignal, once it is needed
+	place     int     // how many of them come before what is added next
+	beside    bool    // what is added next lies elsewhere than it is run
+	stamped   int     // how many ops are to be stamped: see SendStamps
+	stampAt   []int32 // where Build has put them
+	endAction Addr    // of EndBySignal, once it is needed
 	err       *BuildError
 }
 

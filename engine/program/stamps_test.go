@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -78,6 +79,60 @@ func TestStamps(t *testing.T) {
 		if _, ok := p.ParseStamps(wrong); ok {
 			t.Errorf("%d bytes pass for stamps", len(wrong))
 		}
+	}
+}
+
+// A stamped Program tells which calls failed where it goes on regardless, and what they would have
+// overwritten is as it was.
+func TestStampsOfFailures(t *testing.T) {
+	b := NewBuilder()
+	next := func(o *Op, errno unix.Errno) {
+		l := b.NewLabel()
+		o.Expect(l, errno)
+		b.Place(l)
+	}
+	kept, there, zero := b.Cell(), b.Cell(), b.Cell()
+	b.Set(kept, Imm('k'))
+	b.Because("/closed", "close nothing")
+	next(b.Call(unix.SYS_CLOSE, Int(-1)), unix.EBADF)
+	b.Because("/dup", "copy nothing")
+	next(b.Call(unix.SYS_DUP, Int(-1)).Into(kept), unix.EBADF)
+	b.Because("/fine", "copy a descriptor")
+	next(b.Call(unix.SYS_DUP3, Int(1), Int('d'), Int(0)).Into(there), unix.EBADF)
+	b.Because("/zero", "a result of zero")
+	next(b.Call(unix.SYS_SCHED_YIELD).Into(zero).ZeroFails(), unix.EPIPE)
+	b.SendStamps(Int(reportFD))
+	for _, c := range []Cell{kept, there} {
+		place := b.Zeroed(8)
+		b.Call(Set, c.Value()).IntoAddr(place)
+		b.Call(unix.SYS_WRITE, Int(1), place.Arg(), Int(1))
+	}
+	b.Call(unix.SYS_EXIT_GROUP, Int(0))
+	p := build(t, b)
+	c := start(t, p, startOptions{})
+	record := make([]byte, 4096)
+	n, err := unix.Read(c.report, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, failed := c.failure(); failed {
+		t.Fatalf("%+v\n%s", f, p)
+	}
+	if got := c.output(); got != "kd" {
+		t.Errorf("the cells hold %q\n%s", got, p)
+	}
+	stamps, ok := p.ParseStamps(record[:n])
+	if !ok {
+		t.Fatalf("not stamps: % x", record[:n])
+	}
+	var failed []string
+	for _, s := range stamps {
+		if s.Tolerated != 0 {
+			failed = append(failed, s.Op.Note.Pointer+" "+s.Op.Name()+" "+s.Tolerated.Error())
+		}
+	}
+	if want := []string{"/closed close bad file descriptor", "/dup dup bad file descriptor"}; !slices.Equal(failed, want) {
+		t.Errorf("tolerated: %q, not %q\n%s", failed, want, p)
 	}
 }
 

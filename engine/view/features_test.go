@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,86 +55,109 @@ func fill(v reflect.Value) {
 	}
 }
 
-// What the document promises, the checks and the plan have to take.
+// What the document promises, the checks and the plan have to take; and what they take of the
+// specification's words has to be promised, or clients that ask do without it.
 func TestFeaturesAreTrue(t *testing.T) {
 	f := Features(nil)
-	base := func() *specs.Spec {
-		s := spec.Example(false)
-		s.Linux.Namespaces = []specs.LinuxNamespace{{Type: specs.MountNamespace}, {Type: specs.UTSNamespace}, {Type: specs.IPCNamespace}, {Type: specs.NetworkNamespace}, {Type: specs.PIDNamespace}}
-		return s
+	for _, version := range []string{f.OCIVersionMin, f.OCIVersionMax} {
+		s := featuresBase()
+		s.Version = version
+		if err := accepted(s); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
 	}
-	accept := func(what string, s *specs.Spec) {
+	same := func(what string, promised, words []string, make func(s *specs.Spec, word string)) {
 		t.Helper()
-		parsed, warnings, err := spec.ParseChecked(spec.Format(s, ""))
-		if err == nil {
-			_, err = plan.New(parsed, &host.Host{Layout: ledger.Layout{Unified: []string{"cpu", "memory", "pids"}}}, plan.Options{ID: "demo", Bundle: "/bundle"})
-		}
-		if err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-		for _, w := range warnings {
-			if strings.Contains(w.Error(), "unknown") {
-				t.Errorf("%s: %v", what, w)
+		for _, word := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(promised, words)))) {
+			s := featuresBase()
+			make(s, word)
+			err := accepted(s)
+			switch listed := slices.Contains(promised, word); {
+			case listed && err != nil:
+				t.Errorf("%s %s is promised: %v", what, word, err)
+			case !listed && err == nil:
+				t.Errorf("%s %s is not promised, and works", what, word)
 			}
 		}
 	}
-	for _, version := range []string{f.OCIVersionMin, f.OCIVersionMax} {
-		s := base()
-		s.Version = version
-		accept(version, s)
-	}
-	for _, kind := range f.Linux.Namespaces {
-		s := base()
-		if kind == string(specs.UserNamespace) {
+	l := f.Linux
+	same("namespace", l.Namespaces, []string{"cgroup", "ipc", "mount", "network", "pid", "time", "user", "uts", "none"}, func(s *specs.Spec, kind string) {
+		if kind == "user" {
 			s.Linux.UIDMappings = []specs.LinuxIDMapping{{HostID: 1000, Size: 1}}
 			s.Linux.GIDMappings = s.Linux.UIDMappings
 		}
+		if !slices.ContainsFunc(s.Linux.Namespaces, func(n specs.LinuxNamespace) bool { return string(n.Type) == kind }) {
+			s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.LinuxNamespaceType(kind)})
+		}
+	})
+	for _, kind := range l.Namespaces {
 		if plan.CloneFlag(specs.LinuxNamespaceType(kind)) == 0 {
 			t.Errorf("namespace %s has no flag", kind)
 		}
-		found := false
-		for _, n := range s.Linux.Namespaces {
-			found = found || string(n.Type) == kind
-		}
-		if !found {
-			s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.LinuxNamespaceType(kind)})
-		}
-		accept("namespace "+kind, s)
 	}
-	s := base()
-	s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: f.Linux.Capabilities, Permitted: f.Linux.Capabilities}
-	accept("capabilities", s)
-	for _, mode := range f.Linux.MemoryPolicy.Modes {
-		s := base()
+	same("capability", l.Capabilities, nil, func(s *specs.Spec, name string) {
+		s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: []string{name}, Permitted: []string{name}}
+	})
+	modes := []string{"MPOL_DEFAULT", "MPOL_BIND", "MPOL_INTERLEAVE", "MPOL_WEIGHTED_INTERLEAVE", "MPOL_PREFERRED", "MPOL_PREFERRED_MANY", "MPOL_LOCAL", "MPOL_NONE"}
+	same("memory policy", l.MemoryPolicy.Modes, modes, func(s *specs.Spec, mode string) {
 		s.Linux.MemoryPolicy = &specs.LinuxMemoryPolicy{Mode: specs.MemoryPolicyModeType(mode)}
-		switch specs.MemoryPolicyModeType(mode) {
-		case specs.MpolDefault, specs.MpolLocal:
-		default:
+		if mode != "MPOL_DEFAULT" && mode != "MPOL_LOCAL" {
 			s.Linux.MemoryPolicy.Nodes = "0"
 		}
-		accept("memory policy "+mode, s)
+	})
+	same("flag of memory policies", l.MemoryPolicy.Flags, []string{"MPOL_F_NUMA_BALANCING", "MPOL_F_RELATIVE_NODES", "MPOL_F_STATIC_NODES", "MPOL_F_NODE"}, func(s *specs.Spec, flag string) {
+		s.Linux.MemoryPolicy = &specs.LinuxMemoryPolicy{Mode: specs.MpolBind, Nodes: "0", Flags: []specs.MemoryPolicyFlagType{specs.MemoryPolicyFlagType(flag)}}
+	})
+	filter := func(call specs.LinuxSyscall) *specs.LinuxSeccomp {
+		call.Names = []string{"mount"}
+		return &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, ListenerPath: "/run/agent", Syscalls: []specs.LinuxSyscall{call}}
 	}
-	for _, action := range f.Linux.Seccomp.Actions {
-		s := base()
-		s.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, ListenerPath: "/run/agent",
-			Syscalls: []specs.LinuxSyscall{{Names: []string{"mount"}, Action: specs.LinuxSeccompAction(action)}}}
-		accept("action "+action, s)
-	}
-	for _, arch := range f.Linux.Seccomp.Archs {
-		s := base()
+	actions := []string{"KILL", "KILL_PROCESS", "KILL_THREAD", "TRAP", "ERRNO", "TRACE", "ALLOW", "LOG", "NOTIFY", "NONE"}
+	same("action", l.Seccomp.Actions, prefixed("SCMP_ACT_", actions), func(s *specs.Spec, action string) {
+		s.Linux.Seccomp = filter(specs.LinuxSyscall{Action: specs.LinuxSeccompAction(action)})
+	})
+	arches := []string{"X86", "X86_64", "X32", "ARM", "AARCH64", "RISCV64", "NONE"}
+	same("architecture", l.Seccomp.Archs, prefixed("SCMP_ARCH_", arches), func(s *specs.Spec, arch string) {
 		s.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Architectures: []specs.Arch{specs.Arch(arch)}}
-		accept("architecture "+arch, s)
+	})
+	flags := []string{"TSYNC", "LOG", "SPEC_ALLOW", "WAIT_KILLABLE_RECV", "NONE"}
+	same("flag of filters", l.Seccomp.KnownFlags, prefixed("SECCOMP_FILTER_FLAG_", flags), func(s *specs.Spec, flag string) {
+		s.Linux.Seccomp = filter(specs.LinuxSyscall{Action: specs.ActNotify})
+		s.Linux.Seccomp.Flags = []specs.LinuxSeccompFlag{specs.LinuxSeccompFlag(flag)}
+	})
+	operators := []string{"NE", "LT", "LE", "EQ", "GE", "GT", "MASKED_EQ", "NONE"}
+	same("operator", l.Seccomp.Operators, prefixed("SCMP_CMP_", operators), func(s *specs.Spec, op string) {
+		s.Linux.Seccomp = filter(specs.LinuxSyscall{Action: specs.ActErrno, Args: []specs.LinuxSeccompArg{{Value: 1, Op: specs.LinuxSeccompOperator(op)}}})
+	})
+}
+
+// featuresBase is a config to which one thing is added.
+func featuresBase() *specs.Spec {
+	s := spec.Example(false)
+	s.Linux.Namespaces = []specs.LinuxNamespace{{Type: specs.MountNamespace}, {Type: specs.UTSNamespace}, {Type: specs.IPCNamespace}, {Type: specs.NetworkNamespace}, {Type: specs.PIDNamespace}}
+	return s
+}
+
+// accepted is why a config is not taken, or what of it is ignored.
+func accepted(s *specs.Spec) error {
+	parsed, warnings, err := spec.ParseChecked(spec.Format(s, ""))
+	if err != nil {
+		return err
 	}
-	for _, flag := range f.Linux.Seccomp.KnownFlags {
-		s := base()
-		s.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, ListenerPath: "/run/agent",
-			Syscalls: []specs.LinuxSyscall{{Names: []string{"mount"}, Action: specs.ActNotify}}, Flags: []specs.LinuxSeccompFlag{specs.LinuxSeccompFlag(flag)}}
-		accept("flag "+flag, s)
+	if _, err := plan.New(parsed, &host.Host{Layout: ledger.Layout{Unified: []string{"cpu", "memory", "pids"}}}, plan.Options{ID: "demo", Bundle: "/bundle"}); err != nil {
+		return err
 	}
-	for _, op := range f.Linux.Seccomp.Operators {
-		s := base()
-		s.Linux.Seccomp = &specs.LinuxSeccomp{DefaultAction: specs.ActAllow, Syscalls: []specs.LinuxSyscall{{Names: []string{"mount"}, Action: specs.ActErrno,
-			Args: []specs.LinuxSeccompArg{{Index: 0, Value: 1, Op: specs.LinuxSeccompOperator(op)}}}}}
-		accept("operator "+op, s)
+	for _, w := range warnings {
+		if strings.Contains(w.Error(), "unknown") {
+			return w
+		}
 	}
+	return nil
+}
+
+func prefixed(prefix string, words []string) (all []string) {
+	for _, word := range words {
+		all = append(all, prefix+word)
+	}
+	return all
 }

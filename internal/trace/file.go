@@ -12,7 +12,7 @@ import (
 // Write ends the Trace and writes it to a file: as JSON or as a picture, by the ending
 // of its name. With neither ending it becomes two files, with one each.
 func (t *Trace) Write(file string) error {
-	if !t.On() {
+	if t == nil || t.told {
 		return nil
 	}
 	t.end()

@@ -43,6 +43,9 @@ func (t *Trace) JSON() []byte {
 		if c.Pointer != "" {
 			w.Key("config").String(c.Pointer)
 		}
+		if c.Tolerated != 0 {
+			w.Key("tolerated").String(c.Tolerated.Error())
+		}
 		w.End()
 		w.End()
 	}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -14,10 +15,11 @@ type Trace struct {
 	phases []phase
 	open   []int // indices of the phases that have not ended, outermost first
 	calls  []Call
-	// Tell, if not nil, is called when a phase begins and when it ends.
+	// Tell, if not nil, is called when a phase begins and when it ends, and for each call of the
+	// init that failed and was tolerated.
 	Tell func(line string)
-	// quiet is set where the calls of the init are not wanted.
-	quiet bool
+	// told is set where that is all: nothing is kept, or written.
+	told bool
 }
 
 type phase struct {
@@ -33,14 +35,16 @@ type Call struct {
 	Pointer string // the entry of the configuration that wanted it, or ""
 	Start   time.Time
 	Took    time.Duration
+	// Tolerated is what the call failed with, where the init goes on regardless, or 0.
+	Tolerated syscall.Errno
 }
 
 // New begins a Trace. The title is the command line.
 func New(title string) *Trace { return &Trace{title: title, began: time.Now()} }
 
-// Telling begins a Trace that is only told as it goes, phase by phase.
+// Telling begins a Trace that is only told as it goes: its phases, and calls that fail.
 func Telling(tell func(line string)) *Trace {
-	return &Trace{began: time.Now(), Tell: tell, quiet: true}
+	return &Trace{began: time.Now(), Tell: tell, told: true}
 }
 
 // A Phase is one that has begun. The zero Phase is one of a Trace that is off.
@@ -83,7 +87,7 @@ func (t *Trace) close(at int) {
 }
 
 // On reports whether there is a Trace to tell calls to.
-func (t *Trace) On() bool { return t != nil && !t.quiet }
+func (t *Trace) On() bool { return t != nil }
 
 func (t *Trace) tell(line string) {
 	if t.Tell != nil {
@@ -93,9 +97,26 @@ func (t *Trace) tell(line string) {
 
 // Calls adds calls of the init.
 func (t *Trace) Calls(calls []Call) {
-	if t != nil {
+	if t == nil {
+		return
+	}
+	if !t.told {
 		t.calls = append(t.calls, calls...)
 	}
+	for i := range calls {
+		if calls[i].Tolerated != 0 {
+			t.tell(calls[i].failure())
+		}
+	}
+}
+
+// failure says what a call that was tolerated failed with.
+func (c *Call) failure() string {
+	line := "tolerated: " + c.Text + ": " + c.Name + ": " + c.Tolerated.Error()
+	if c.Pointer != "" {
+		line += " (config.json: " + c.Pointer + ")"
+	}
+	return line
 }
 
 // end ends all that is open; from then on the Trace is what can be written.

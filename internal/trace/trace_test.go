@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -149,5 +151,32 @@ func TestFormat(t *testing.T) {
 		if got := Format(d); got != want {
 			t.Errorf("%d: %q, not %q", d, got, want)
 		}
+	}
+}
+
+// What is told as it goes: phases, and calls that failed and were tolerated.
+func TestTelling(t *testing.T) {
+	var told []string
+	tr := Telling(func(line string) { told = append(told, line) })
+	tr.Begin("serve the init")
+	tr.Calls([]Call{
+		{Name: "openat2", Text: "mask /proc/none", Pointer: "/linux/maskedPaths/0", Tolerated: syscall.ENOENT},
+		{Name: "close", Text: "close it"},
+		{Name: "prctl", Text: "what no entry asks for", Tolerated: syscall.EINVAL},
+	})
+	want := []string{
+		"serve the init …",
+		"tolerated: mask /proc/none: openat2: no such file or directory (config.json: /linux/maskedPaths/0)",
+		"tolerated: what no entry asks for: prctl: invalid argument",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("%q, not %q", told, want)
+	}
+	dir := t.TempDir()
+	if err := tr.Write(filepath.Join(dir, "trace")); err != nil {
+		t.Error(err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("it wrote %v, %v", files, err)
 	}
 }

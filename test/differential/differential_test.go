@@ -28,14 +28,28 @@ func TestMain(m *testing.M) {
 }
 
 // The environment chooses how much is run: BERTH_DIFFERENTIAL=whole for all, =singles for each line
-// alone, BERTH_DIFFERENTIAL_SEED for another part, 0 for one by chance, BERTH_DIFFERENTIAL_LINES
-// for one config (lines of configs.txt), and BERTH_DIFFERENTIAL_LAYOUT for some layouts.
+// alone, BERTH_DIFFERENTIAL_SHARE=2/12 for the second of twelve shares of them,
+// BERTH_DIFFERENTIAL_SEED for another part, 0 for one by chance, BERTH_DIFFERENTIAL_LINES for one
+// config (lines of configs.txt), and BERTH_DIFFERENTIAL_LAYOUT for some layouts.
 var (
 	part       = os.Getenv("BERTH_DIFFERENTIAL")
 	whole      = part == "whole"
 	onlyLines  = os.Getenv("BERTH_DIFFERENTIAL_LINES")
 	onlyLayout = os.Getenv("BERTH_DIFFERENTIAL_LAYOUT")
+	onlyShare  = os.Getenv("BERTH_DIFFERENTIAL_SHARE")
 )
+
+// share cuts the share out of all tasks that is asked for. The shares of one seed are all tasks.
+func share(all []task) []task {
+	if onlyShare == "" {
+		return all
+	}
+	var number, of int
+	if _, err := fmt.Sscanf(onlyShare, "%d/%d", &number, &of); err != nil || number < 1 || number > of {
+		panic("BERTH_DIFFERENTIAL_SHARE is a number and how many shares there are, as in 2/12")
+	}
+	return all[len(all)*(number-1)/of : len(all)*number/of]
+}
 
 // systemd tells whether it is the init system here.
 func systemd() bool {
@@ -140,15 +154,15 @@ func TestDifferential(t *testing.T) {
 		return
 	}
 	s := newStage(t)
-	complete := part == "whole" && onlyLines == "" && onlyLayout == ""
+	complete := part == "whole" && onlyLines == "" && onlyLayout == "" && onlyShare == ""
 	run := func(name string, usual time.Duration, tasks []task) {
 		t.Run(name, func(t *testing.T) {
 			left := s.play(t, newCollector(rows), usual, tasks)
 			complete = complete && left == 0
 		})
 	}
-	run("Configs", 45*time.Second, configTasks(sections, s.layouts, s.from))
-	run("Commands", 25*time.Second, commandTasks(s.layouts, s.from))
+	run("Configs", 45*time.Second, share(configTasks(sections, s.layouts, s.from)))
+	run("Commands", 25*time.Second, share(commandTasks(s.layouts, s.from)))
 	if complete {
 		stale(t, rows, s.layouts)
 	}

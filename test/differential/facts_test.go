@@ -136,13 +136,22 @@ func class(value, wanted int, name string) string {
 	return "not " + name
 }
 
-// mounts notes each mount by its target; of several on one, each in turn.
+// mounts notes each mount by its target; of several on one, each in turn, the lowest first. (Linux
+// lists mounts in the order in which they were made, detached ones before they are attached.)
 func (f facts) mounts(prefix string, mounts []view.Mount) {
 	byID := map[int]view.Mount{}
 	count := map[string]int{}
 	for _, m := range mounts {
 		byID[m.ID] = m
 	}
+	depth := func(m view.Mount) (n int) {
+		for at, there := byID[m.Parent]; there && n < len(mounts); at, there = byID[at.Parent] {
+			n++
+		}
+		return n
+	}
+	mounts = slices.Clone(mounts)
+	slices.SortStableFunc(mounts, func(a, b view.Mount) int { return depth(a) - depth(b) })
 	for _, m := range mounts {
 		name := prefix + "mount " + m.Target
 		count[name]++

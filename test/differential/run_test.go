@@ -139,7 +139,7 @@ func (w *worker) runConfig(e engine, lines []string) (f facts, err error) {
 	if !strings.Contains(strings.Join(lines, " "), "/process/") {
 		delete(f, "create.says") // clients make exit codes of what is said of the program, not of mistakes in the config
 	}
-	streams.created()
+	streams.created(created)
 	pid := 0
 	if created {
 		text, _ := os.ReadFile(pidFile)

@@ -68,11 +68,16 @@ func (st *streams) accept() {
 	}
 }
 
-// created gives up the ends that are the container's now.
-func (st *streams) created() {
+// created gives up the ends that are the container's now. A terminal that has been sent may not
+// have been accepted yet, and its container would be hung up with the listener.
+func (st *streams) created(ok bool) {
 	st.stdin.Close()
 	st.stdout.Close()
-	if st.listener != nil {
+	switch {
+	case st.listener == nil:
+	case ok:
+		st.listener.SetDeadline(time.Now().Add(patient()))
+	default:
 		st.listener.Close()
 	}
 }

@@ -78,6 +78,23 @@ func TestExecCPUAffinity(t *testing.T) {
 	c.Delete("--force")
 }
 
+// Without a final affinity the process keeps the initial one. (Where it moves into a cpuset of
+// version 1, the kernel gives it all of that one's CPUs, so this container has no cgroup.)
+func TestExecKeepsInitialAffinity(t *testing.T) {
+	list := cpus(t, 2)
+	b := harness.New(t)
+	b.Globals = append(b.Globals, "--cgroup-manager", "disabled")
+	c := b.Container("/inside", "hang")
+	c.Spec.Linux.CgroupsPath, c.Spec.Linux.Resources = "", nil
+	c.RunDetached()
+	for _, initial := range list[:2] {
+		if got := execWithAffinity(t, b, c, &specs.CPUAffinity{Initial: fmt.Sprint(initial)}); !slices.Equal(got, []int{initial}) {
+			t.Errorf("initial %d alone: runs on %v", initial, got)
+		}
+	}
+	c.Kill("KILL").WaitExit()
+}
+
 // A daemon that is pinned to some CPUs does not pin its containers, nor what is added to
 // them; a box is for one command of its caller, and stays where that is.
 func TestPinnedCaller(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
 	"github.com/berth-runtime/berth/test/harness"
 )
 
@@ -160,12 +162,19 @@ func TestCreatedContainerThatDiedIsStopped(t *testing.T) {
 	c.Delete()
 }
 
-// The config may change, or go, after create: start uses what was read then.
+// The config may change, or go, after create: start uses what was read then, of which only hooks
+// make it read anything.
 func TestStartUsesTheConfigOfCreate(t *testing.T) {
 	b := harness.New(t)
-	c := b.Container("/bin/sh", "-c", "exit 4").Create()
+	c := b.Container("/bin/sh", "-c", "exit 4")
+	h := hooked{Container: c, calls: b.WriteFile("calls", "", 0o666)}
+	c.Spec.Hooks = &specs.Hooks{Poststart: []specs.Hook{h.record("poststart", "poststart-1")}}
+	c.Create()
 	c.WriteConfig("{broken")
 	c.Start()
+	if got := h.names(); len(got) != 1 || got[0] != "poststart-1" {
+		t.Errorf("the hooks that have run are %q", got)
+	}
 	if status := c.WaitExit(); status.ExitStatus() != 4 {
 		t.Errorf("ended with %v", status)
 	}

@@ -73,11 +73,11 @@ func TestHookThatHangsInCreate(t *testing.T) {
 				t.Errorf("its status is %s", s.Status)
 			}
 			within20(t, b, "list").OK(t)
-			if kind == "prestart" { // each waits until its bound
-				for _, words := range [][]string{{"start", c.ID}, {"update", "--pids-limit", "9", c.ID}} {
-					within20(t, b, words...).Fails(t, c.ID, "process")
-				}
+			// None of them waits for the create.
+			for _, words := range [][]string{{"start", c.ID}, {"delete", c.ID}, {"update", "--pids-limit", "9", c.ID}} {
+				within20(t, b, words...).Fails(t, c.ID, "it is being created by process")
 			}
+			within20(t, b, "kill", c.ID, "TERM").Fails(t, c.ID, "it has no process yet", "container not running")
 			within20(t, b, "delete", "--force", c.ID).OK(t)
 			create.Wait().Fails(t, "/hooks/"+kind+"/0", "deleted by force")
 			if got := h.names(); len(got) != 1 || got[0] != "poststop-1" {

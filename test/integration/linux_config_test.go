@@ -41,7 +41,8 @@ func TestSysctl(t *testing.T) {
 func TestSysctlRefused(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/true")
-	c.Spec.Linux.Sysctl = map[string]string{"vm.swappiness": "10"}
+	// What the host has, lest an engine that does not refuse it change that.
+	c.Spec.Linux.Sysctl = map[string]string{"vm.swappiness": strings.TrimSpace(readFile(t, "/proc/sys/vm/swappiness"))}
 	c.Run().Fails(t, "/linux/sysctl/vm.swappiness")
 	c.Spec.Linux.Sysctl = map[string]string{"net.ipv4.ip_forward": "1"}
 	harness.WithoutNamespace(c.Spec, specs.NetworkNamespace)
@@ -196,7 +197,7 @@ func TestSeccompNotify(t *testing.T) {
 		Syscalls: []specs.LinuxSyscall{{Names: []string{"mkdir", "mkdirat"}, Action: specs.ActNotify}}}
 	cmd := c.Command("run", nil)
 	running := cmd.Start()
-	text, fd := agent.ReceiveOne()
+	text, fd := agent.ReceiveOnly()
 	defer unix.Close(fd)
 	var state specs.ContainerProcessState
 	if err := json.Unmarshal([]byte(text), &state); err != nil {
@@ -222,6 +223,7 @@ func TestSeccompNotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Refused(t, harness.ParseAttempts(t, running.Wait().OK(t).Stdout), "mkdir=/new", "ENOTNAM")
+	agent.NoMore()
 }
 
 func TestSeccompNotifyWithoutAgent(t *testing.T) {

@@ -87,6 +87,32 @@ func TestLogDebug(t *testing.T) {
 	}
 }
 
+// What failed and was tolerated is told with the entry that it was for, of create and of exec, and
+// only with --debug.
+func TestLogOfTolerated(t *testing.T) {
+	b := harness.New(t)
+	c := b.Container("/inside", "hang")
+	c.Spec.Linux.MaskedPaths = []string{"/proc/keys", "/proc/none"}
+	globally(c.Command("create", nil), "--debug", "--log", b.Path("log")).Run().OK(t)
+	c.PID = c.State().Pid
+	log := readFile(t, b.Path("log"))
+	if want := `level=debug msg="tolerated: mask /proc/none: openat2: no such file or directory (config.json: /linux/maskedPaths/1)"`; !strings.Contains(log, want) {
+		t.Errorf("no %s in %s", want, log)
+	}
+	b.Berth("start", c.ID).OK(t)
+	// Found in the second directory of PATH.
+	globally(c.Command("exec", []string{"--env", "PATH=/none:/bin"}, "true"), "--debug", "--log", b.Path("exec")).Run().OK(t)
+	log = readFile(t, b.Path("exec"))
+	if want := `level=debug msg="tolerated: exec: \"true\": `; !strings.Contains(log, want) {
+		t.Errorf("no %s in %s", want, log)
+	}
+	globally(c.Command("exec", []string{"--env", "PATH=/none:/bin"}, "true"), "--log", b.Path("quiet")).Run().OK(t)
+	if data, err := os.ReadFile(b.Path("quiet")); err == nil && len(data) > 0 {
+		t.Errorf("without --debug: %s", data)
+	}
+	c.Kill("KILL").WaitExit()
+}
+
 func TestLogOfSuccessIsEmpty(t *testing.T) {
 	b := harness.New(t)
 	log := b.Path("log")

@@ -150,24 +150,7 @@ func TestOrdinaryUserLimits(t *testing.T) {
 	// What root has given to the user, he makes cgroups in, and changes.
 	home := "/" + b.Tag + "-delegated"
 	for _, hierarchy := range harness.Hierarchies(t) {
-		dir := filepath.Join(hierarchy.Dir, home)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		defer os.Remove(dir)
-		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
-			// Version 1 lets nobody into a cpuset that is empty.
-			if list, err := os.ReadFile(filepath.Join(hierarchy.Dir, name)); err == nil && !hierarchy.Unified {
-				if err := os.WriteFile(filepath.Join(dir, name), list, 0); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		for _, name := range []string{"", "cgroup.procs", "tasks", "cgroup.subtree_control", "cgroup.threads"} {
-			if err := os.Chown(filepath.Join(dir, name), u.UID, u.UID); err != nil && !os.IsNotExist(err) {
-				t.Fatal(err)
-			}
-		}
+		delegate(t, u, hierarchy, home)
 	}
 	if _, err := os.Stat(filepath.Join(h.Dir, home, "pids.max")); err != nil {
 		harness.Skip(t, "needs the pids controller in the cgroups below the root's")
@@ -208,6 +191,69 @@ func TestOrdinaryUserLimits(t *testing.T) {
 	c.Delete()
 	if _, err := os.Stat(filepath.Join(h.Dir, home, "box")); !os.IsNotExist(err) {
 		t.Errorf("the cgroup is still there: %v", err)
+	}
+}
+
+// Where root has given the user cgroups of version 1 alone, of all or of one controller, those are
+// what the container has, limits and sees, beside a version 2 where it stays in its caller's.
+func TestOrdinaryUserOfVersion1Alone(t *testing.T) {
+	h := harness.Controller(t, "pids")
+	all := harness.Hierarchies(t)
+	if h.Unified || !slices.ContainsFunc(all, func(h harness.Hierarchy) bool { return h.Unified }) {
+		harness.Skip(t, "needs a hybrid host, with the pids controller in version 1")
+	}
+	for name, given := range map[string]func(harness.Hierarchy) bool{
+		"each":  func(one harness.Hierarchy) bool { return !one.Unified },
+		"pids":  func(one harness.Hierarchy) bool { return one.Dir == h.Dir },
+		"named": func(one harness.Hierarchy) bool { return one.Dir == h.Dir || filepath.Base(one.Dir) == "systemd" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := harness.New(t)
+			u := b.AsOrdinaryUser(t, 0)
+			home := "/" + b.Tag + "-delegated"
+			for _, one := range all {
+				if given(one) {
+					delegate(t, u, one, home)
+				}
+			}
+			c := u.Container("/inside", "hang")
+			c.Spec.Linux.CgroupsPath = home + "/box"
+			c.Spec.Linux.Resources = &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: ptr(int64(30))}}
+			c.Spec.Mounts = append(c.Spec.Mounts, specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"ro", "nosuid", "noexec", "nodev"}})
+			c.RunDetached()
+			holds(t, c, "pids", "pids.max", "pids.max", "30", "30")
+			if got := c.Exec(nil, "/bin/sh", "-c", "cat /sys/fs/cgroup/pids/pids.max").OK(t).Stdout; got != "30\n" {
+				t.Errorf("it sees the limit %q", got)
+			}
+			c.Kill("KILL").WaitExit()
+			c.Delete()
+			if _, err := os.Stat(filepath.Join(h.Dir, home, "box")); !os.IsNotExist(err) {
+				t.Errorf("the cgroup is still there: %v", err)
+			}
+		})
+	}
+}
+
+// delegate makes a cgroup of one hierarchy and gives it to the user, as root does.
+func delegate(t *testing.T, u *harness.OrdinaryUser, hierarchy harness.Hierarchy, home string) {
+	t.Helper()
+	dir := filepath.Join(hierarchy.Dir, home)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(dir) })
+	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+		// Version 1 lets nobody into a cpuset that is empty.
+		if list, err := os.ReadFile(filepath.Join(hierarchy.Dir, name)); err == nil && !hierarchy.Unified {
+			if err := os.WriteFile(filepath.Join(dir, name), list, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, name := range []string{"", "cgroup.procs", "tasks", "cgroup.subtree_control", "cgroup.threads"} {
+		if err := os.Chown(filepath.Join(dir, name), u.UID, u.UID); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -91,6 +91,19 @@ func TestSELinuxIsMissing(t *testing.T) {
 	running.Exec([]string{"--process-label", label}, "/bin/true").FailsWith(t, 255, "process: /selinuxLabel", label)
 }
 
+// An exec of an ordinary user asks for it by the procfs that there is: it may not make one outside
+// of the container.
+func TestSELinuxIsMissingForOrdinaryUser(t *testing.T) {
+	if hasSELinux() {
+		harness.Skip(t, "needs a kernel without SELinux")
+	}
+	b := harness.New(t)
+	c := b.AsOrdinaryUser(t, 0).Container("/inside", "hang").RunDetached()
+	const label = "system_u:system_r:container_t:s0:c1,c2"
+	c.Exec([]string{"--process-label", label}, "/bin/true").FailsWith(t, 255, "process: /selinuxLabel", "ask for the SELinux label", "SELinux is not in this kernel")
+	c.Kill("KILL").WaitExit()
+}
+
 // The process has its label, and new file systems that of the mounts. It takes a policy with these
 // types, as Fedora's and Debian's default ones.
 func TestSELinux(t *testing.T) {
