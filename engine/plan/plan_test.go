@@ -33,10 +33,10 @@ func same(t *testing.T, got, want any) {
 func TestCgroupPath(t *testing.T) {
 	for _, test := range []struct{ path, want, at string }{
 		{"/a/b", "/a/b", "/linux/cgroupsPath"},
-		{"a/b", "/a/b", "/linux/cgroupsPath"},
+		{"a/b", "/berth/a/b", "/linux/cgroupsPath"},
 		{"/a//b/./c/", "/a/b/c", "/linux/cgroupsPath"},
-		{"../../a", "/a", "/linux/cgroupsPath"},
-		{"", "/berth-demo", ""},
+		{"../../a", "/berth/a", "/linux/cgroupsPath"},
+		{"", "/berth/demo", ""},
 	} {
 		s := &specs.Spec{Linux: &specs.Linux{CgroupsPath: test.path}}
 		p, err := New(s, SomeHost(), Options{ID: "demo", Bundle: "/bundle"})
@@ -53,6 +53,22 @@ func TestCgroupPath(t *testing.T) {
 	p, err := New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: "../../a"}}, handed, Options{ID: "demo"})
 	if err != nil || p.Cgroup.Path != "/user.slice/handed/a" {
 		t.Errorf("below what was handed: %+v, %v", p, err)
+	}
+	p, err = New(&specs.Spec{}, handed, Options{ID: "demo", Parent: "/fleet"})
+	if err != nil || p.Cgroup.Path != "/user.slice/handed/berth/demo" {
+		t.Errorf("without a path below what was handed: %+v, %v", p, err)
+	}
+	// The host's setting is for what names no place of its own.
+	for given, want := range map[string]string{"": "/fleet/demo", "a": "/fleet/a", "/a": "/a"} {
+		p, err = New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: given}}, SomeHost(), Options{ID: "demo", Parent: "/fleet"})
+		if err != nil || p.Cgroup.Path != want {
+			t.Errorf("%q below a parent of the host's: %s, %v; want %s", given, p.Cgroup.Path, err, want)
+		}
+		// One that has been made stays where it is, whatever the setting is now.
+		p, err = New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: given}}, SomeHost(), Options{ID: "demo", Placed: &Placed{Path: "/x/y"}})
+		if err != nil || p.Cgroup.Path != "/x/y" {
+			t.Errorf("%q, made at /x/y: %s, %v", given, p.Cgroup.Path, err)
+		}
 	}
 	p, err = New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: "/a"}}, SomeHost(), Options{ID: "demo", NoCgroup: true})
 	if err != nil || !p.Cgroup.None || p.Cgroup.Path != "" {

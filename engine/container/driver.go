@@ -1,0 +1,92 @@
+package container
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"github.com/berth-runtime/berth/cgroup/systemd"
+	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/settings"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// choosePlace decides what makes the container's cgroup, and finds out what the plan has to know of
+// it. Where the client has chosen, by an option or by an absolute cgroupsPath, its choice stays.
+// Else a service that its manager has delegated keeps to its own subtree, systemd makes a scope
+// where it is the init system, and elsewhere it is a directory below one parent.
+func (r *Runtime) choosePlace(s *specs.Spec, h *machine, o *plan.Options, askSystemd func(*machine) error) error {
+	if r.NoCgroup {
+		return nil
+	}
+	named := ""
+	if s.Linux != nil {
+		named = s.Linux.CgroupsPath
+	}
+	if r.Driver == settings.Systemd {
+		o.SystemdCgroup = true
+		return askSystemd(h)
+	}
+	if path.IsAbs(named) {
+		return nil
+	}
+	booted := systemd.Booted()
+	if booted && h.UID == 0 {
+		// Only systemd delegates to root, who may write everywhere.
+		base, err := h.Cgroups.Base()
+		if err != nil {
+			return err
+		}
+		h.CgroupBase = base
+	}
+	if r.Driver == settings.Cgroupfs || !booted || h.islandOf(r) {
+		return nil
+	}
+	if err := askSystemd(h); err != nil {
+		if h.UID != 0 || h.InUserNS {
+			r.note("a user's systemd does not answer, and the cgroup is made without it: %v", err)
+			h.Systemd = nil
+			return nil
+		}
+		return err
+	}
+	o.SystemdCgroup, o.PathNamesUnit = true, true
+	return nil
+}
+
+// islandOf reports whether the unit around this process is delegated to it. An ordinary user's
+// manager marks no delegations: it is asked.
+func (h *machine) islandOf(r *Runtime) bool {
+	if h.CgroupBase == "" || h.CgroupBase == "/" {
+		return false
+	}
+	if h.UID == 0 && !h.InUserNS {
+		return true
+	}
+	name := path.Base(h.CgroupBase)
+	if strings.HasSuffix(name, ".slice") {
+		return true // handed over by its owner, and no unit of his
+	}
+	bus := newManager()
+	defer bus.Close()
+	properties, err := bus.Properties(context.Background(), name, "Delegate")
+	if err != nil {
+		r.note("unit %s: %v", name, err)
+		return true // nothing else would make a cgroup for us
+	}
+	delegated, _ := properties["Delegate"].(bool)
+	return delegated || properties["ActiveState"] != "active"
+}
+
+// askSystemd waits for what systemd says of itself.
+func (m *maker) askSystemd(h *machine) error {
+	if m.bus == nil {
+		m.bus = dialSystemd()
+	}
+	err := m.bus.tell(h)
+	if err != nil {
+		m.bus.Close()
+		m.bus = nil
+	}
+	return err
+}
