@@ -14,6 +14,8 @@ import (
 // Tools works on the cgroups of one host.
 type Tools struct {
 	Host *cgroup.Host
+	// Home is where relative paths begin.
+	Home Home
 	// Force allows what the owner of a cgroup would have to do.
 	Force bool
 	// Warn is told what does not stop a command.
@@ -33,12 +35,12 @@ func New(root string) (*Tools, error) {
 	if host.Mode() == cgroup.None {
 		return nil, cgroup.ErrNotMounted
 	}
-	return &Tools{Host: host, Warn: func(string) {}, root: strings.TrimSuffix(root, "/")}, nil
+	return &Tools{Host: host, Home: Home{Path: "/berth"}, Warn: func(string) {}, root: strings.TrimSuffix(root, "/")}, nil
 }
 
 // place is a target on this host: its path, and the hierarchies that are meant.
 func (t *Tools) place(target Target) (path string, options []cgroup.Option, err error) {
-	if path, err = t.Host.ResolvePath(target.Path, ""); err != nil {
+	if path, _, err = t.resolve(target); err != nil {
 		return "", nil, err
 	}
 	if target.Controllers != nil {
@@ -59,6 +61,9 @@ func (t *Tools) Open(target Target) (*cgroup.Group, error) {
 	}
 	g, err := t.Host.Open(path, append(options, cgroup.Made(t.marked(path)))...)
 	if errors.Is(err, fs.ErrNotExist) {
+		if hint := t.atRoot(target); hint != "" {
+			return nil, fmt.Errorf("%w (%s)", err, hint)
+		}
 		return nil, fmt.Errorf("%w (berth cgroup tree shows those that there are)", err)
 	}
 	return g, err
