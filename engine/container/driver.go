@@ -69,13 +69,12 @@ func (h *machine) islandOf(r *Runtime) bool {
 	}
 	bus := newManager()
 	defer bus.Close()
-	properties, err := bus.Properties(context.Background(), name, "Delegate")
+	delegated, err := bus.Delegates(context.Background(), name)
 	if err != nil {
 		r.note("unit %s: %v", name, err)
 		return true // nothing else would make a cgroup for us
 	}
-	delegated, _ := properties["Delegate"].(bool)
-	return delegated || properties["ActiveState"] != "active"
+	return delegated
 }
 
 // askSystemd waits for what systemd says of itself.

@@ -173,7 +173,7 @@ func TestPlaceOnAnIsland(t *testing.T) {
 	b := withSystemd(t)
 	b.Globals = []string{"--root", b.Root}
 	unit := b.Tag + ".service"
-	c := unplaced(b, "", "sh", "-c", "read line")
+	c := unplaced(b, "", "sh", "-c", "read line; true")
 	in, hold := b.Held()
 	limit := int64(33)
 	c.Spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: &limit}
@@ -245,7 +245,10 @@ func TestHostSettings(t *testing.T) {
 	if out, err := exec.Command(wrap[0], append(wrap[1:], "true")...).CombinedOutput(); err != nil {
 		harness.Skip(t, "cannot lay a directory over /etc: %v: %s", err, out)
 	}
-	b.Wrap = wrap
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		inService(b) // in a delegated one, that is the place
+	}
+	b.Wrap = append(b.Wrap, wrap...)
 	set("cgroup-driver = \"cgroupfs\"\ncgroup-parent = \"/" + b.Tag + "\"\nroot = \"" + b.Path("elsewhere") + "\"\n")
 	c := unplaced(b, "", "sleep", "600")
 	c.RunDetached()

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup/systemd"
 	"github.com/berth-runtime/berth/cgroup/systemd/gvariant"
 	"github.com/berth-runtime/berth/cgroup/systemd/unit"
+	"github.com/berth-runtime/berth/internal/ptr"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,7 +67,7 @@ func (t *Tools) resolve(target Target) (at string, home bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	if base != "/" {
+	if base != "/" && t.onIsland(base) {
 		at, err = t.Host.ResolvePath(target.Path, "")
 		return at, false, err
 	}
@@ -74,6 +75,21 @@ func (t *Tools) resolve(target Target) (at string, home bool, err error) {
 		err = fmt.Errorf("cgroup path %q names no cgroup", target.Path)
 	}
 	return at, true, err
+}
+
+// onIsland reports whether the unit around this process is delegated to it: a user's may be his,
+// and end with what it was started for, without being that.
+func (t *Tools) onIsland(base string) bool {
+	if !t.Home.User || strings.HasSuffix(base, ".slice") {
+		return true
+	}
+	if t.island == nil {
+		m := systemd.New(systemd.Options{User: true})
+		defer m.Close()
+		delegated, err := m.Delegates(context.Background(), path.Base(base))
+		t.island = ptr.To(delegated || err != nil)
+	}
+	return *t.island
 }
 
 // enterHome makes the home, where it is a service, and keeps it until leave is called.

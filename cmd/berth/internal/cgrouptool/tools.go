@@ -21,8 +21,9 @@ type Tools struct {
 	// Warn is told what does not stop a command.
 	Warn func(message string)
 
-	cut  bool   // it was told that some cgroups are too deep
-	root string // "" for the machine, a directory for a copied or made-up tree
+	island *bool  // the unit around us is delegated, once that was asked
+	cut    bool   // it was told that some cgroups are too deep
+	root   string // "" for the machine, a directory for a copied or made-up tree
 }
 
 // New detects the host's cgroups. root is "", or the directory of a copied tree
