@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/systemd"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/settings"
@@ -50,8 +51,25 @@ func (r *Runtime) choosePlace(s *specs.Spec, h *machine, o *plan.Options, askSys
 		}
 		return err
 	}
+	if h.Systemd.User && !h.belowManager() {
+		r.note("this process is outside of the cgroups of the user's systemd, and could put none into a scope there later (exec): the cgroup is made without it")
+		h.Systemd = nil
+		return nil
+	}
 	o.SystemdCgroup, o.PathNamesUnit = true, true
 	return nil
+}
+
+// belowManager reports whether this process is below the cgroup of the user's manager. From outside,
+// such as from the scope of a login session, an ordinary user can't move a process into it: that takes
+// write access to the common ancestor (cgroups(7), "Delegation containment").
+func (h *machine) belowManager() bool {
+	own, err := h.Cgroups.OfProcess(0, cgroup.Force())
+	if err != nil {
+		return false
+	}
+	defer own.Close()
+	return strings.HasPrefix(own.Path(), strings.TrimSuffix(h.Systemd.Root, "/")+"/")
 }
 
 // islandOf reports whether the unit around this process is delegated to it. An ordinary user's
