@@ -132,13 +132,6 @@ func (r *Runtime) newMaker(id string, o *CreateOptions) (m *maker, config []byte
 	return m, config, nil
 }
 
-// hangUp ends the connection to systemd, if there is one.
-func (m *maker) hangUp() {
-	if m.bus != nil {
-		m.bus.Close()
-	}
-}
-
 // planned reads the configuration and plans it, on a machine with what systemd says of itself.
 func (r *Runtime) planned(m *maker, id string, askSystemd func(*machine) error) (config []byte, err error) {
 	reading := r.Trace.Begin("read and check config.json")

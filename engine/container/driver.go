@@ -60,9 +60,9 @@ func (r *Runtime) choosePlace(s *specs.Spec, h *machine, o *plan.Options, askSys
 	return nil
 }
 
-// belowManager reports whether this process is below the cgroup of the user's manager. From outside,
-// such as from the scope of a login session, an ordinary user can't move a process into it: that takes
-// write access to the common ancestor (cgroups(7), "Delegation containment").
+// belowManager reports whether this process is below the cgroup of the user's manager. From
+// outside, such as from the scope of a login session, an ordinary user can't move a process into
+// it: that takes write access to the common ancestor (cgroups(7), "Delegation containment").
 func (h *machine) belowManager() bool {
 	own, err := h.Cgroups.OfProcess(0, cgroup.Force())
 	if err != nil {
@@ -106,4 +106,11 @@ func (m *maker) askSystemd(h *machine) error {
 		m.bus = nil
 	}
 	return err
+}
+
+// hangUp ends the connection to systemd, if there is one.
+func (m *maker) hangUp() {
+	if m.bus != nil {
+		m.bus.Close()
+	}
 }

@@ -244,7 +244,8 @@ func TestUnitRefusals(t *testing.T) {
 	}
 }
 
-// What names no unit has one below the host's parent, where the host's settings let systemd make it.
+// What names no unit has one below the host's parent, where the host's settings let systemd make
+// it.
 func TestUnitsBelowTheParent(t *testing.T) {
 	for _, c := range []struct {
 		path, parent string

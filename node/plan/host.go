@@ -44,7 +44,8 @@ func (p *Plan) parameters() {
 	}
 }
 
-// parent lets berth and its shim put containers below the workloads that name no place of their own.
+// parent lets berth and its shim put containers below the workloads that name no place of their
+// own.
 func (p *Plan) parent() {
 	mode := p.Config.BerthParent
 	want := p.Config.Workloads()
