@@ -6,11 +6,9 @@ import (
 	"os"
 
 	"github.com/berth-runtime/berth/cgroup"
-	"github.com/berth-runtime/berth/cgroup/systemd"
 	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/internal/json"
-	"github.com/berth-runtime/berth/internal/settings"
 )
 
 func (p *program) cgroupCommand() *cli.Command {
@@ -18,8 +16,7 @@ func (p *program) cgroupCommand() *cli.Command {
 		Summary: "Create, limit, show and delete cgroups, on version 1, version 2 and hybrid hosts.",
 		Help: "A cgroup is named by its path, in every hierarchy of the host, or as in cgroup-tools by\n" +
 			"controllers:path (cpu,memory:/demo). A relative path starts at one parent, never at the root:\n" +
-			"the unit that berth runs in if that is delegated, otherwise /berth or, under systemd,\n" +
-			"machine.slice/berth-cgroups.service; berth.toml(5) changes it.\n" +
+			"the unit that berth runs in if that is delegated, otherwise /berth.\n" +
 			"Cgroups created by berth cgroup create can be changed by later commands; those of others\n" +
 			"only with --force.",
 		Examples: []string{
@@ -48,15 +45,6 @@ func (p *program) cgroupTools(force bool) (*cgrouptool.Tools, error) {
 	tools, err := cgrouptool.New("")
 	if err != nil {
 		return nil, err
-	}
-	s, err := p.settings()
-	if err != nil {
-		return nil, err
-	}
-	uid := os.Geteuid()
-	bySystemd := s.Driver != settings.Cgroupfs && systemd.Booted() && (uid == 0 || os.Getenv("XDG_RUNTIME_DIR") != "")
-	if tools.Home, err = cgrouptool.HomeBelow(s.Parent, bySystemd, uid); err != nil {
-		return nil, fmt.Errorf("the parent of cgroups: %w", err)
 	}
 	tools.Force = force
 	tools.Warn = p.log.Warn

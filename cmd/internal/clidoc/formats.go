@@ -52,7 +52,7 @@ func formats() []format {
 		}},
 		{"berth.toml", "the host's settings for berth, its shim and berth-node", []string{
 			"/etc/berth/berth.toml has lines of KEY = VALUE and comments, in the syntax of TOML. It may be missing. Unknown and duplicate keys and wrong values are errors with the line number. Options of the commands and of the shim override it.",
-			"It is for containers whose config.json leaves their place open, and for the relative paths of berth cgroup. An absolute cgroupsPath is always the path of a cgroup, and with --systemd-cgroup slice:prefix:name always names a unit. In a service or scope with Delegate=yes everything is below that unit.",
+			"It is for containers whose config.json leaves their place open. An absolute cgroupsPath is always the path of a cgroup, and with --systemd-cgroup slice:prefix:name always names a unit. In a service or scope with Delegate=yes everything is below that unit.",
 		}, [][2]string{
 			{"cgroup-driver", "What creates their cgroups: systemd, cgroupfs, or auto (the default) for systemd if it is the init system."},
 			{"cgroup-parent", "The cgroup that they are below, as an absolute path; under systemd /foo/bar is foo-bar.slice. The default is /machine (machine.slice) under systemd, and otherwise /berth. berth-node apply sets it to the cgroup of the workloads. Containers of ordinary users are in user.slice of their own systemd."},

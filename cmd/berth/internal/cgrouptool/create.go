@@ -26,13 +26,6 @@ func (t *Tools) Create(target Target, access Access) (made []string, err error) 
 	if err != nil {
 		return nil, err
 	}
-	if _, home, _ := t.resolve(target); home {
-		leave, err := t.enterHome()
-		if err != nil {
-			return nil, err
-		}
-		defer leave()
-	}
 	options = append(options, cgroup.Supervisor("supervisor")) // of the unit that is delegated to us
 	if target.Controllers == nil {
 		options = append(options, cgroup.WherePermitted())

@@ -14,16 +14,13 @@ import (
 // Tools works on the cgroups of one host.
 type Tools struct {
 	Host *cgroup.Host
-	// Home is where relative paths begin.
-	Home Home
 	// Force allows what the owner of a cgroup would have to do.
 	Force bool
 	// Warn is told what does not stop a command.
 	Warn func(message string)
 
-	island *bool  // the unit around us is delegated, once that was asked
-	cut    bool   // it was told that some cgroups are too deep
-	root   string // "" for the machine, a directory for a copied or made-up tree
+	cut  bool   // it was told that some cgroups are too deep
+	root string // "" for the machine, a directory for a copied or made-up tree
 }
 
 // New detects the host's cgroups. root is "", or the directory of a copied tree
@@ -36,7 +33,7 @@ func New(root string) (*Tools, error) {
 	if host.Mode() == cgroup.None {
 		return nil, cgroup.ErrNotMounted
 	}
-	return &Tools{Host: host, Home: Home{Path: "/berth"}, Warn: func(string) {}, root: strings.TrimSuffix(root, "/")}, nil
+	return &Tools{Host: host, Warn: func(string) {}, root: strings.TrimSuffix(root, "/")}, nil
 }
 
 // place is a target on this host: its path, and the hierarchies that are meant.
