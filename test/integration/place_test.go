@@ -191,8 +191,8 @@ func TestPlaceOnAnIsland(t *testing.T) {
 	running.Wait().OK(t)
 }
 
-// What berth cgroup makes by a relative path is below one cgroup, or where the unit is delegated, in
-// that.
+// What berth cgroup makes by a relative path is below one cgroup, or where the unit is delegated,
+// in that.
 func TestPlaceOfCgroupTools(t *testing.T) {
 	b := withSystemd(t)
 	b.Globals = []string{"--root", b.Root}
