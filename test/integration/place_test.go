@@ -203,7 +203,7 @@ func TestPlaceOfCgroupTools(t *testing.T) {
 	const home = "/berth"
 	tool(b, "create", b.Tag+"/a").OK(t)
 	tool(b, "set", "pids.limit=33", b.Tag+"/a").OK(t)
-	if got := tool(b, "get", "pids.limit", b.Tag+"/a").OK(t).Stdout; !strings.Contains(got, "33") {
+	if got := tool(b, "get", "-r", "pids.limit", b.Tag+"/a").OK(t).Stdout; !strings.Contains(got, "33") {
 		t.Errorf("pids.limit: %s", got)
 	}
 	if got := tool(b, "list", b.Tag).OK(t).Stdout; !strings.Contains(got, home+"/"+b.Tag+"/a\n") {
@@ -217,7 +217,7 @@ func TestPlaceOfCgroupTools(t *testing.T) {
 		t.Errorf("berth cgroup run is in %s, want %s/run-…", got, home)
 	}
 	tool(b, "delete", "-r", b.Tag).OK(t)
-	tool(b, "get", "pids.limit", "init.scope").Fails(t, "write /init.scope")
+	tool(b, "tree", "init.scope").Fails(t, "write /init.scope")
 	inService(b, "--unit="+b.Tag+".service", "-p", "Delegate=yes")
 	if got := place("--pids", "20", "--path", "rel1"); !strings.Contains(got, "/"+b.Tag+".service/rel1") {
 		t.Errorf("in a delegated service, berth cgroup run is in %s", got)
