@@ -33,14 +33,17 @@ func (h *Host) ResolvePath(cgroupsPath, id string) (string, error) {
 	return cleanPath(base + "/" + cgroupsPath)
 }
 
-// Base is where this process may have groups of its own: the root of the
-// mounts, for root. An ordinary user on version 2 has the innermost delegated
-// group around his own process, which may be the scope or service that it runs
-// in; where there is none it is the root again, and Create will say that it is
+// Base is where this process may have groups of its own. A program in a service or
+// scope with Delegate=yes has that unit's group, as the delegation wants it: what it
+// makes elsewhere would be outside of its limits, and of its end. Otherwise it is the
+// root of the mounts, for root; for an ordinary user on version 2 it is the innermost
+// delegated group around his own process, which may be the scope or service that it
+// runs in; where there is none it is the root again, and Create will say that it is
 // not permitted.
 func (h *Host) Base() (string, error) {
-	u := h.Unified()
-	if u == nil || h.privileged() {
+	home := h.unitHome()
+	privileged := h.privileged()
+	if home == nil || home.Version == 1 && !privileged {
 		return "/", nil
 	}
 	list, err := h.memberships(0)
@@ -48,20 +51,41 @@ func (h *Host) Base() (string, error) {
 		return "", err
 	}
 	for _, m := range list {
-		if !m.unified {
+		if !m.in(home) || m.deleted {
 			continue
 		}
-		own, err := u.within(m.path)
+		own, err := home.within(m.path)
 		if err != nil {
 			return "/", nil
 		}
-		n := node{Hierarchy: u, path: own, fd: -1}
+		n := node{Hierarchy: home, path: own, fd: -1}
 		_, unitPath := unitOf(own)
 		for at := own; at != "/"; at = parentOf(at) {
+			if privileged && unitPath == "" {
+				break // only a unit's manager delegates to root
+			}
 			if h.isDelegated(&n, at) || at == unitPath && h.isOwnUnit(&n, at) {
 				return at, nil
+			}
+			if privileged && at == unitPath {
+				break // what is around it was delegated to the manager of the unit
 			}
 		}
 	}
 	return "/", nil
+}
+
+// unitHome is the hierarchy in which systemd has its units: version 2, else its own.
+func (h *Host) unitHome() *Hierarchy {
+	for i := range h.hierarchies {
+		if h.hierarchies[i].Version == 2 {
+			return &h.hierarchies[i]
+		}
+	}
+	for i := range h.hierarchies {
+		if h.hierarchies[i].Name == "systemd" {
+			return &h.hierarchies[i]
+		}
+	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/berth-runtime/berth/internal/dbus"
 )
@@ -125,7 +124,7 @@ func (m *Manager) Present(ctx context.Context, name string, of []Property) ([]Pr
 				continue
 			}
 			var err error
-			if asked[i], err = c.Go(ctx, getCall(unitPath(name), limitsInterface(name), p.Name)); err != nil {
+			if asked[i], err = c.Go(ctx, getCall(unitPath(name), typeInterface(name), p.Name)); err != nil {
 				return err
 			}
 		}
@@ -161,12 +160,4 @@ func restoring(p Property, v dbus.Variant) []Property {
 		return []Property{cleared, now}
 	}
 	return []Property{now}
-}
-
-// limitsInterface is where a unit has its cgroup and its limits.
-func limitsInterface(name string) string {
-	if strings.HasSuffix(name, ".slice") {
-		return busName + ".Slice"
-	}
-	return busName + ".Scope"
 }

@@ -91,11 +91,7 @@ func (m *Manager) connect(ctx context.Context) (*connection, error) {
 // restarts says whether a systemd that runs does not listen at its socket: it is being
 // executed anew, which closes its own socket for a while.
 func (m *Manager) restarts(err error) bool {
-	if m.opts.Address != "" || !errors.Is(err, syscall.ECONNREFUSED) {
-		return false
-	}
-	_, err = os.Stat("/run/systemd/system") // as sd_booted(3) has it
-	return err == nil
+	return m.opts.Address == "" && errors.Is(err, syscall.ECONNREFUSED) && Booted()
 }
 
 // pause is the time between two tries, which doubles up to half a second.

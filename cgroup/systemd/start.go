@@ -194,7 +194,7 @@ func (m *Manager) ControlGroup(ctx context.Context, name string) (string, error)
 func (m *Manager) controlGroup(ctx context.Context, name string) (string, error) {
 	var path string
 	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		return c.property(ctx, unitPath(name), limitsInterface(name), "ControlGroup", &path)
+		return c.property(ctx, unitPath(name), typeInterface(name), "ControlGroup", &path)
 	})
 	if err == nil && path == "" {
 		// systemd answers for units that it does not know, with defaults.

@@ -53,6 +53,17 @@ func (m *Manager) Properties(ctx context.Context, name string, properties ...str
 	return all, nil
 }
 
+// Delegates reports whether a unit runs and is delegated. An ordinary user's manager leaves no mark
+// at the cgroup of one that is.
+func (m *Manager) Delegates(ctx context.Context, name string) (bool, error) {
+	properties, err := m.Properties(ctx, name, "Delegate")
+	if err != nil {
+		return false, err
+	}
+	delegated, _ := properties["Delegate"].(bool)
+	return delegated && properties["ActiveState"] == "active", nil
+}
+
 // typeInterface is the interface of a unit's type: org.freedesktop.systemd1.Slice.
 func typeInterface(name string) string {
 	suffix := name[strings.LastIndexByte(name, '.')+1:]

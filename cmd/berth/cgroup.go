@@ -15,7 +15,8 @@ func (p *program) cgroupCommand() *cli.Command {
 	return &cli.Command{
 		Summary: "Create, limit, show and delete cgroups, on version 1, version 2 and hybrid hosts.",
 		Help: "A cgroup is named by its path, in every hierarchy of the host, or as in cgroup-tools by\n" +
-			"controllers:path (cpu,memory:/demo). A relative path starts where you may create cgroups.\n" +
+			"controllers:path (cpu,memory:/demo). A relative path starts at one parent, never at the root:\n" +
+			"the unit that berth runs in if that is delegated, otherwise /berth.\n" +
 			"Cgroups created by berth cgroup create can be changed by later commands; those of others\n" +
 			"only with --force.",
 		Examples: []string{

@@ -29,7 +29,7 @@ func (p *program) cgroupRun() *cli.Command {
 		Run:      func(args []string) error { return p.runLimited(&limits, path, args) },
 	}
 	limitFlags(&c.Flags, &limits)
-	c.Flags.String(&path, "path", "", "PATH", "name of the cgroup, which must not exist yet (default berth/run-PID)")
+	c.Flags.String(&path, "path", "", "PATH", "name of the cgroup, which must not exist yet (default run-PID)")
 	return c
 }
 
@@ -39,7 +39,7 @@ func (p *program) runLimited(limits *box.Options, path string, args []string) er
 		return err
 	}
 	if path == "" {
-		path = "berth/run-" + strconv.Itoa(os.Getpid()) // not at the top, which belongs to the init system
+		path = "run-" + strconv.Itoa(os.Getpid())
 	}
 	target, err := cgrouptool.ParseTarget(path)
 	if err != nil {
@@ -58,8 +58,12 @@ func (p *program) runLimited(limits *box.Options, path string, args []string) er
 	}
 	defer g.Close()
 	code, err := under(g, limits, args)
-	if purge := g.Purge(); err == nil {
-		err = purge
+	end := g.Purge()
+	if end == nil {
+		end = tools.Tidy(target)
+	}
+	if err == nil {
+		err = end
 	}
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func (p *program) manCommand() *cli.Command {
 				return err
 			}
 			source := "berth " + version
-			for _, page := range append(clidoc.Man(tree, source, "berth-config(5)", "berth-state(5)", "berth-report(5)"), clidoc.Formats(source)...) {
+			for _, page := range append(clidoc.Man(tree, source, "berth.toml(5)", "berth-config(5)", "berth-state(5)", "berth-report(5)"), clidoc.Formats(source)...) {
 				file := filepath.Join(dir, "man"+filepath.Ext(page.File)[1:], page.File)
 				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 					return fmt.Errorf("--dir: %w", err)

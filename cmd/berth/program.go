@@ -12,6 +12,7 @@ import (
 	"github.com/berth-runtime/berth/cmd/internal/log"
 	"github.com/berth-runtime/berth/engine/container"
 	"github.com/berth-runtime/berth/engine/host"
+	"github.com/berth-runtime/berth/internal/settings"
 	"github.com/berth-runtime/berth/internal/trace"
 )
 
@@ -19,6 +20,7 @@ import (
 type program struct {
 	log           *log.Logger
 	root          string
+	rootGiven     bool
 	logFile       string
 	logFormat     string
 	debug         bool
@@ -55,8 +57,11 @@ func defaultRoot() string {
 	if os.Geteuid() != 0 {
 		return filepath.Join(os.TempDir(), "berth-"+strconv.Itoa(os.Geteuid()))
 	}
-	return "/run/berth"
+	return hostRoot
 }
+
+// hostRoot is where the root user's containers are, if the settings of the host say nothing else.
+const hostRoot = "/run/berth"
 
 func (p *program) command() *cli.Command {
 	c := &cli.Command{
@@ -72,13 +77,16 @@ func (p *program) command() *cli.Command {
 		Commands: p.commands,
 	}
 	f := &c.Flags
-	f.String(&p.root, "root", "", "DIR", "state directory of containers")
+	f.Func("root", "", "DIR", "state directory of containers", func(dir string) error {
+		p.root, p.rootGiven = dir, true
+		return nil
+	}).Default = p.root
 	f.String(&p.logFile, "log", "", "FILE", "write messages to a file instead of standard error")
 	f.String(&p.logFormat, "log-format", "", "FORMAT", "text (plain lines on a terminal) or json")
 	f.Bool(&p.debug, "debug", "", "also log each step, the plan, what the host lacks, and tolerated failures")
 	f.Bool(&p.systemdCgroup, "systemd-cgroup", "", "let systemd create the cgroups; cgroupsPath is slice:prefix:name")
 	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: run without a cgroup if it can't be created and no limits are set")
-	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, or disabled to create no cgroups")
+	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, auto for systemd where it is the init system and cgroupsPath is not absolute (default, see berth.toml(5)), or disabled to create no cgroups")
 	f.Func("trace", "", "FILE", "record how long each step took: FILE.json for a timeline (for ui.perfetto.dev), FILE.svg for a picture, otherwise both", func(file string) error {
 		if file == "" {
 			return errors.New("it wants the name of a file, such as trace.json")
@@ -120,6 +128,10 @@ func (p *program) runtime() (*container.Runtime, error) {
 	if err := p.log.Open(p.logFile, p.logFormat, p.debug); err != nil {
 		return nil, err
 	}
+	s, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
 	if p.root == "" {
 		// Not the current directory, whatever is in it.
 		return nil, errors.New("--root: it is empty (leave it out for " + defaultRoot() + ")")
@@ -134,19 +146,11 @@ func (p *program) runtime() (*container.Runtime, error) {
 		}
 		p.trace.Tell = p.log.Debug
 	}
-	r := &container.Runtime{Root: root, Systemd: p.systemdCgroup, Warn: p.log.Warn, Debug: p.log.Debug, Trace: p.trace}
+	r := &container.Runtime{Root: root, Driver: s.Driver, Parent: s.Parent, Warn: p.log.Warn, Debug: p.log.Debug, Trace: p.trace}
 	if p.debug {
 		r.OnPlan = p.tellPlan
 	}
-	switch p.cgroupManager {
-	case "", "cgroupfs":
-	case "systemd":
-		r.Systemd = true
-	case "disabled":
-		r.NoCgroup = true
-	default:
-		return nil, fmt.Errorf("--cgroup-manager %q: it is cgroupfs, systemd or disabled", p.cgroupManager)
-	}
+	r.NoCgroup = p.cgroupManager == "disabled"
 	switch p.rootless {
 	case "auto":
 		r.IgnoreCgroupErrors = container.Rootless
@@ -157,6 +161,28 @@ func (p *program) runtime() (*container.Runtime, error) {
 		return nil, fmt.Errorf("--rootless %q: it is true, false or auto", p.rootless)
 	}
 	return r, nil
+}
+
+// settings are the host's, with what the options say instead.
+func (p *program) settings() (settings.Settings, error) {
+	s, err := settings.Read()
+	if err != nil {
+		return s, err
+	}
+	switch p.cgroupManager {
+	case "", "disabled":
+	case "cgroupfs", "systemd", "auto":
+		s.Driver = settings.Driver(p.cgroupManager)
+	default:
+		return s, fmt.Errorf("--cgroup-manager %q: it is cgroupfs, systemd, auto or disabled", p.cgroupManager)
+	}
+	if p.systemdCgroup {
+		s.Driver = settings.Systemd
+	}
+	if !p.rootGiven && s.Root != "" && p.root == hostRoot {
+		p.root = s.Root
+	}
+	return s, nil
 }
 
 // load finds a container by its id.

@@ -41,7 +41,7 @@ func (p *program) listCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if len(ids) == 0 && p.root != defaultRoot() {
+			if len(ids) == 0 && p.rootGiven && p.root != defaultRoot() {
 				// The usual one is made by the first container. Another that is missing is a
 				// slip of the pen, and not a place without containers.
 				if _, err := os.Stat(r.Root); err != nil {

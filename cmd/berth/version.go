@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/cgroup/systemd"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/host"
 	engineprogram "github.com/berth-runtime/berth/engine/program"
@@ -138,12 +139,11 @@ func printFeatures() error {
 	if err := unix.Uname(&uts); err != nil {
 		return os.NewSyscallError("uname", err)
 	}
-	_, systemd := os.Stat("/run/systemd/system")
 	_, err = fmt.Printf("built for: %s/%s\nbuilt with: %s\nspecifications: %s to %s\nnamespaces: %s\nseccomp: %d actions, %d architectures\nkernel: %s\ncgroups: %s, with %s\nsystemd: %s\nLandlock: %s\n",
 		runtime.GOOS, runtime.GOARCH+yes(engineprogram.Native, "", ", which has no init for containers: none can be made"), builtWith(), f.OCIVersionMin, f.OCIVersionMax, strings.Join(f.Linux.Namespaces, " "),
 		len(f.Linux.Seccomp.Actions), len(f.Linux.Seccomp.Archs), unix.ByteSliceToString(uts.Release[:]),
 		groups.Mode(), strings.Join(slices.Sorted(maps.Keys(controllers)), " "),
-		yes(systemd == nil, "runs this machine", "does not run this machine"),
+		yes(systemd.Booted(), "runs this machine", "does not run this machine"),
 		yes(h.Landlock > 0, fmt.Sprintf("version %d", h.Landlock), "not in this kernel"))
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/internal/atomicfile"
 	"github.com/berth-runtime/berth/internal/resctrl"
+	"github.com/berth-runtime/berth/internal/settings"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -87,15 +88,11 @@ type maker struct {
 // program is left to be executed. When it fails, nothing is left.
 func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 	defer r.Trace.Begin("create").End()
-	var bus *bus
-	if r.Systemd && !r.NoCgroup {
-		bus = dialSystemd()
-		defer bus.Close()
-	}
-	m, config, err := r.newMaker(id, o, bus)
+	m, config, err := r.newMaker(id, o)
 	if err != nil {
 		return nil, err
 	}
+	defer m.hangUp()
 	created, err := m.make(config)
 	if err != nil {
 		m.fail()
@@ -105,18 +102,20 @@ func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 }
 
 // newMaker plans a container and takes its id.
-func (r *Runtime) newMaker(id string, o *CreateOptions, bus *bus) (*maker, []byte, error) {
+func (r *Runtime) newMaker(id string, o *CreateOptions) (m *maker, config []byte, err error) {
 	if err := CheckID(id); err != nil {
 		return nil, nil, err
 	}
-	m := &maker{o: o, bus: bus}
-	config, err := r.planned(m, id, func(h *machine) error {
-		if bus == nil {
-			return nil
+	m = &maker{o: o}
+	defer func() {
+		if err != nil {
+			m.hangUp()
 		}
-		return bus.tell(h)
-	})
-	if err != nil {
+	}()
+	if r.Driver == settings.Systemd && !r.NoCgroup {
+		m.bus = dialSystemd() // it answers while the config is read
+	}
+	if config, err = r.planned(m, id, m.askSystemd); err != nil {
 		return nil, nil, err
 	}
 	if m.spec.Process == nil && o.Attached {
@@ -151,12 +150,13 @@ func (r *Runtime) planned(m *maker, id string, askSystemd func(*machine) error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := askSystemd(h); err != nil {
+	options := r.planOptions(id, m.o)
+	if err := r.choosePlace(s, h, &options, askSystemd); err != nil {
 		return nil, err
 	}
 	h.SELinux = s.Linux != nil && s.Linux.MountLabel != "" && host.HasSELinux()
 	planning := r.Trace.Begin("plan")
-	p, err := plan.New(s, h.Host, r.planOptions(id, m.o))
+	p, err := plan.New(s, h.Host, options)
 	planning.End()
 	if err != nil {
 		return nil, &spec.ConfigError{Err: err}
@@ -174,7 +174,7 @@ func (r *Runtime) planned(m *maker, id string, askSystemd func(*machine) error) 
 
 func (r *Runtime) planOptions(id string, o *CreateOptions) plan.Options {
 	options := plan.Options{
-		ID: id, Bundle: o.Bundle, SystemdCgroup: r.Systemd, NoCgroup: r.NoCgroup,
+		ID: id, Bundle: o.Bundle, NoCgroup: r.NoCgroup, Parent: r.Parent,
 		NoPivot: o.NoPivot, NoNewKeyring: o.NoNewKeyring, PreserveFDs: len(o.Preserve),
 		Init: o.Init, KeepAffinity: o.KeepAffinity, Listen: o.Listen, Home: r.homeIn,
 	}
@@ -238,7 +238,7 @@ func (m *maker) intent() Record {
 	r := Record{
 		ID: m.plan.ID, OCIVersion: m.spec.Version, Bundle: m.o.Bundle, Rootfs: m.plan.Root.Path,
 		Created: time.Now().UTC(), Owner: uint32(os.Geteuid()), Annotations: m.spec.Annotations,
-		Systemd: m.runtime.Systemd, NoPivot: m.plan.NoPivot, NoNewKeyring: m.o.NoNewKeyring, NoHooks: m.spec.Hooks == nil, NoProcess: m.spec.Process == nil,
+		Systemd: m.plan.Cgroup.Unit != nil, NoPivot: m.plan.NoPivot, NoNewKeyring: m.o.NoNewKeyring, NoHooks: m.spec.Hooks == nil, NoProcess: m.spec.Process == nil,
 		OwnPids: m.plan.Makes(specs.PIDNamespace),
 	}
 	if c := &m.plan.Cgroup; !c.None {

@@ -25,9 +25,7 @@ func (r *Runtime) Foresee(id string, o *CreateOptions, systemdVersion int) (*For
 	quiet.Warn = func(message string) { f.Warnings = append(f.Warnings, message) }
 	m := &maker{o: o, Container: &Container{runtime: &quiet}}
 	config, err := quiet.planned(m, id, func(h *machine) error {
-		if r.Systemd && !r.NoCgroup {
-			assumeSystemd(h, systemdVersion)
-		}
+		assumeSystemd(h, systemdVersion)
 		return nil
 	})
 	if err != nil {
@@ -66,6 +64,7 @@ func (c *Container) PlanAgain() (*plan.Plan, error) {
 	}
 	return plan.New(s, h.Host, plan.Options{
 		ID: c.ID, Bundle: c.Bundle, SystemdCgroup: c.Systemd, NoCgroup: c.Cgroup.Path == "", NoPivot: c.NoPivot,
+		Placed: &plan.Placed{Path: c.Cgroup.Path, Unit: c.Cgroup.Unit},
 	})
 }
 

@@ -34,6 +34,8 @@ func (m *maker) makeGroup() error {
 	})}
 	if !m.privileged() {
 		options = append(options, cgroup.WherePermitted(), cgroup.Supervisor("supervisor"))
+	} else if m.host.CgroupBase != "" && m.host.CgroupBase != "/" {
+		options = append(options, cgroup.Supervisor("supervisor")) // of the service that is delegated to us
 	}
 	g, err := m.host.Cgroups.Create(c.Path, options...)
 	if err != nil {

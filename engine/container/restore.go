@@ -37,16 +37,12 @@ func (r *Runtime) Restore(id string, o *RestoreOptions) (*Created, error) {
 		return nil, err
 	}
 	defer folders.close()
-	var bus *bus
-	if r.Systemd && !r.NoCgroup {
-		bus = dialSystemd()
-		defer bus.Close()
-	}
 	o.NotifySocket, o.Listen = "", 0 // the processes have been told already
-	m, config, err := r.newMaker(id, &o.CreateOptions, bus)
+	m, config, err := r.newMaker(id, &o.CreateOptions)
 	if err != nil {
 		return nil, err
 	}
+	defer m.hangUp()
 	b := &bringer{maker: m, o: o, folders: folders}
 	if err := b.bring(config); err != nil {
 		b.endHalfRestored()

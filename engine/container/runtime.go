@@ -14,6 +14,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/atomicfile"
+	"github.com/berth-runtime/berth/internal/settings"
 	"github.com/berth-runtime/berth/internal/trace"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -23,8 +24,10 @@ import (
 type Runtime struct {
 	// Root holds a directory for each container.
 	Root string
-	// Systemd lets systemd make the cgroups.
-	Systemd bool
+	// Driver makes the cgroups; "" is Auto.
+	Driver settings.Driver
+	// Parent is the cgroup of containers that name no place of their own; "" is the default.
+	Parent string
 	// NoCgroup makes no cgroups.
 	NoCgroup bool
 	// IgnoreCgroupErrors says who gets a container without a cgroup where one is

@@ -182,7 +182,8 @@ func (c *Container) plan() (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plan.New(s, h.Host, plan.Options{ID: c.ID, Bundle: c.Bundle, NoPivot: c.NoPivot, NoNewKeyring: c.NoNewKeyring, NoCgroup: c.Cgroup.Path == "" || c.Cgroup.Unit != ""})
+	return plan.New(s, h.Host, plan.Options{ID: c.ID, Bundle: c.Bundle, NoPivot: c.NoPivot, NoNewKeyring: c.NoNewKeyring, NoCgroup: c.Cgroup.Path == "" || c.Cgroup.Unit != "",
+		Placed: &plan.Placed{Path: c.Cgroup.Path, Unit: c.Cgroup.Unit}})
 }
 
 // OwnerName is the name of the user who made the container, or the number of

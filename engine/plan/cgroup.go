@@ -46,14 +46,18 @@ func (p *Plan) planCgroup(linux *specs.Linux, h *host.Host, o Options) []spec.Co
 	p.Cgroup.Delegate = p.delegates(h)
 	p.Cgroup.At = "/linux/cgroupsPath"
 	switch {
+	case o.Placed != nil:
+		p.Cgroup.Path = o.Placed.Path
 	case linux.CgroupsPath == "":
-		p.Cgroup.Path, p.Cgroup.At = path.Join("/", h.CgroupBase, "berth-"+o.ID), ""
+		p.Cgroup.Path = path.Join(parent(h, o, DefaultParent), o.ID)
 	case path.IsAbs(linux.CgroupsPath):
 		p.Cgroup.Path = path.Clean(linux.CgroupsPath)
 	default:
-		// The same place for every caller: below the root of each hierarchy, or below
-		// what an ordinary user has been handed.
-		p.Cgroup.Path = path.Join("/", h.CgroupBase, path.Clean("/"+linux.CgroupsPath))
+		// The same place for every caller of a user: below one parent.
+		p.Cgroup.Path = path.Join(parent(h, o, ""), path.Clean("/"+linux.CgroupsPath))
+	}
+	if linux.CgroupsPath == "" {
+		p.Cgroup.At = ""
 	}
 	var problems []spec.Complaint
 	if linux.Resources != nil {
@@ -65,6 +69,29 @@ func (p *Plan) planCgroup(linux *specs.Linux, h *host.Host, o Options) []spec.Co
 		problems = fieldErrors(err)
 	}
 	return append(problems, p.planDevices(linux, h.UID != 0 || h.InUserNS)...)
+}
+
+// Placed is where a container is that has been made already.
+type Placed struct {
+	Path string
+	Unit string // "" where systemd did not make it
+}
+
+// DefaultParent is the cgroup of containers that name no place of their own, where systemd does not
+// make it: never the root, which belongs to the init system.
+const DefaultParent = "/berth"
+
+// parent is the cgroup below which a path begins that is not absolute. The host's setting is for
+// its root: what is delegated to an ordinary user, or to the service that we are in, is a place
+// already, in which containers without a path have one of their own.
+func parent(h *host.Host, o Options, own string) string {
+	switch {
+	case h.CgroupBase != "" && h.CgroupBase != "/":
+		return path.Join(h.CgroupBase, own)
+	case o.Parent != "":
+		return o.Parent
+	}
+	return DefaultParent
 }
 
 // delegates says whether the container's user gets the cgroup (config-linux.md,

@@ -78,3 +78,25 @@ func FuzzCgroupsPath(f *testing.F) {
 		}
 	})
 }
+
+// The host's parent is for what names no place of its own, and not for what has been made.
+func TestHostsParent(t *testing.T) {
+	handed := SomeHost()
+	handed.CgroupBase = "/user.slice/handed"
+	p, err := New(&specs.Spec{}, handed, Options{ID: "demo", Parent: "/fleet"})
+	if err != nil || p.Cgroup.Path != "/user.slice/handed/berth/demo" {
+		t.Errorf("without a path below what was handed: %+v, %v", p, err)
+	}
+	// The host's setting is for what names no place of its own.
+	for given, want := range map[string]string{"": "/fleet/demo", "a": "/fleet/a", "/a": "/a"} {
+		p, err = New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: given}}, SomeHost(), Options{ID: "demo", Parent: "/fleet"})
+		if err != nil || p.Cgroup.Path != want {
+			t.Errorf("%q below a parent of the host's: %s, %v; want %s", given, p.Cgroup.Path, err, want)
+		}
+		// One that has been made stays where it is, whatever the setting is now.
+		p, err = New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: given}}, SomeHost(), Options{ID: "demo", Placed: &Placed{Path: "/x/y"}})
+		if err != nil || p.Cgroup.Path != "/x/y" {
+			t.Errorf("%q, made at /x/y: %s, %v", given, p.Cgroup.Path, err)
+		}
+	}
+}

@@ -22,6 +22,14 @@ type Options struct {
 	Bundle string // absolute
 	// SystemdCgroup lets systemd make the cgroup.
 	SystemdCgroup bool
+	// PathNamesUnit lets a relative cgroupsPath stand for a unit below Parent, where systemd makes
+	// the cgroup by the host's settings and the client has not said so.
+	PathNamesUnit bool
+	// Parent is the cgroup of containers that name no place of their own, in the notation of
+	// paths; "" is the default.
+	Parent string
+	// Placed is the place of a container that has been made already.
+	Placed *Placed
 	// NoCgroup leaves the container in the cgroup of its caller.
 	NoCgroup     bool
 	NoPivot      bool

@@ -33,10 +33,10 @@ func same(t *testing.T, got, want any) {
 func TestCgroupPath(t *testing.T) {
 	for _, test := range []struct{ path, want, at string }{
 		{"/a/b", "/a/b", "/linux/cgroupsPath"},
-		{"a/b", "/a/b", "/linux/cgroupsPath"},
+		{"a/b", "/berth/a/b", "/linux/cgroupsPath"},
 		{"/a//b/./c/", "/a/b/c", "/linux/cgroupsPath"},
-		{"../../a", "/a", "/linux/cgroupsPath"},
-		{"", "/berth-demo", ""},
+		{"../../a", "/berth/a", "/linux/cgroupsPath"},
+		{"", "/berth/demo", ""},
 	} {
 		s := &specs.Spec{Linux: &specs.Linux{CgroupsPath: test.path}}
 		p, err := New(s, SomeHost(), Options{ID: "demo", Bundle: "/bundle"})

@@ -51,8 +51,8 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 			Hint: "omit --systemd-cgroup if systemd does not run"}}
 	}
 	s := h.Systemd
-	place, err := unit.Resolve(linux.CgroupsPath, o.ID, s.User && h.Unified)
 	at := "/linux/cgroupsPath"
+	place, err := unitPlace(linux.CgroupsPath, h, o)
 	if err != nil {
 		return []spec.Complaint{{Pointer: at, Message: err.Error()}}
 	}
@@ -66,6 +66,9 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 	u := &Unit{Place: place, Systemd: s, Description: UnitDescription(o.ID)}
 	p.Cgroup.Unit, p.Cgroup.At = u, at
 	p.Cgroup.Path = path.Join(s.Root, below)
+	if o.Placed != nil {
+		p.Cgroup.Path = o.Placed.Path
+	}
 	p.Cgroup.Delegate = p.delegates(h)
 	// Of the host's version, also where a user's manager has none of its controllers.
 	u.Properties = ledger.Accounting(h.Layout)
@@ -78,6 +81,40 @@ func (p *Plan) planUnit(linux *specs.Linux, h *host.Host, o Options) []spec.Comp
 		return slices.ContainsFunc(u.Annotations, func(a unit.Property) bool { return w.Carries(a.Name) })
 	})
 	return append(problems, p.planMachine()...)
+}
+
+// unitPlace is the unit that the config names, or the one below the host's parent.
+func unitPlace(cgroupsPath string, h *host.Host, o Options) (unit.Place, error) {
+	rootless := h.Systemd.User && h.Unified
+	switch {
+	case o.Placed != nil && o.Placed.Unit != "":
+		// The parent may be another one now.
+		slice := path.Base(path.Dir(o.Placed.Path))
+		if !strings.HasSuffix(slice, ".slice") {
+			slice = "-.slice"
+		}
+		return unit.Place{Slice: slice, Unit: o.Placed.Unit}, nil
+	case cgroupsPath == "":
+		return unit.Below(unitParent(h, o), unitPrefix, o.ID)
+	case o.PathNamesUnit && !path.IsAbs(cgroupsPath) && strings.Count(cgroupsPath, ":") != 2:
+		return unit.Below(unitParent(h, o), unitPrefix, cgroupsPath)
+	}
+	return unit.Resolve(cgroupsPath, o.ID, rootless)
+}
+
+// unitPrefix begins the names of our scopes.
+const unitPrefix = "berth"
+
+// unitParent is the path of the slice of containers that name none. The host's setting is of the
+// system's slices; a user's manager has a tree of its own, where his units are in user.slice.
+func unitParent(h *host.Host, o Options) string {
+	switch {
+	case h.Systemd.User:
+		return "/user"
+	case o.Parent != "":
+		return o.Parent
+	}
+	return "/machine"
 }
 
 // UnitLayout is the layout as the units of the host's systemd see it.

@@ -138,18 +138,18 @@ func TestUnitPlaces(t *testing.T) {
 		payload, at string
 		want        []string
 	}{
-		{"by default", "", plan.SystemdHost(t, "unified", 257), "/system.slice/berth-demo.scope", "", "",
-			[]string{"let systemd 257 start the unit berth-demo.scope in system.slice", "Description=berth container demo", "Slice=system.slice", "Delegate=true"}},
+		{"by default", "", plan.SystemdHost(t, "unified", 257), "/machine.slice/berth-demo.scope", "", "",
+			[]string{"let systemd 257 start the unit berth-demo.scope in machine.slice", "Description=berth container demo", "Slice=machine.slice", "Delegate=true"}},
 		{"named", "a-b.slice:pre:name", plan.SystemdHost(t, "unified", 257), "/a.slice/a-b.slice/pre-name.scope", "", "/linux/cgroupsPath",
 			[]string{"let systemd 257 start the unit pre-name.scope in a-b.slice @/linux/cgroupsPath", "Description=berth container demo", "Slice=a-b.slice @/linux/cgroupsPath", "Delegate=true"}},
 		{"a slice", "a.slice:pre:a-c.slice", plan.SystemdHost(t, "unified", 257), "/a.slice/a-c.slice", "payload", "/linux/cgroupsPath",
 			[]string{"let systemd 257 start the unit a-c.slice in a.slice @/linux/cgroupsPath", "Description=berth container demo", "Wants=a.slice @/linux/cgroupsPath"}},
 		{"a user's", "", forUser(plan.SystemdHost(t, "unified", 257), "cpu", "io", "memory", "pids"), "/user.slice/user-1000.slice/user@1000.service/user.slice/berth-demo.scope", "", "",
 			[]string{"let the user's systemd 257 start the unit berth-demo.scope in user.slice", "Description=berth container demo", "Slice=user.slice", "Delegate=true"}},
-		{"a user's on version 1", "", forUser(plan.SystemdHost(t, "legacy", 252)), "/user.slice/user-1000.slice/user@1000.service/system.slice/berth-demo.scope", "", "",
-			[]string{"let the user's systemd 252 start the unit berth-demo.scope in system.slice", "Description=berth container demo", "Slice=system.slice", "Delegate=true"}},
-		{"a user's on both", "", forUser(plan.SystemdHost(t, "hybrid", 252)), "/user.slice/user-1000.slice/user@1000.service/system.slice/berth-demo.scope", "", "",
-			[]string{"let the user's systemd 252 start the unit berth-demo.scope in system.slice", "Description=berth container demo", "Slice=system.slice", "Delegate=true"}},
+		{"a user's on version 1", "", forUser(plan.SystemdHost(t, "legacy", 252)), "/user.slice/user-1000.slice/user@1000.service/user.slice/berth-demo.scope", "", "",
+			[]string{"let the user's systemd 252 start the unit berth-demo.scope in user.slice", "Description=berth container demo", "Slice=user.slice", "Delegate=true"}},
+		{"a user's on both", "", forUser(plan.SystemdHost(t, "hybrid", 252)), "/user.slice/user-1000.slice/user@1000.service/user.slice/berth-demo.scope", "", "",
+			[]string{"let the user's systemd 252 start the unit berth-demo.scope in user.slice", "Description=berth container demo", "Slice=user.slice", "Delegate=true"}},
 	} {
 		config, err := json.Marshal(specs.Spec{Linux: &specs.Linux{CgroupsPath: c.path}})
 		if err != nil {
@@ -240,6 +240,46 @@ func TestUnitRefusals(t *testing.T) {
 		_, err := unitPlan(c.host, c.config)
 		if err == nil || !strings.Contains(err.Error(), c.pointer) {
 			t.Errorf("%s: %v, want %s", c.config, err, c.pointer)
+		}
+	}
+}
+
+// What names no unit has one below the host's parent, where the host's settings let systemd make
+// it.
+func TestUnitsBelowTheParent(t *testing.T) {
+	for _, c := range []struct {
+		path, parent string
+		paths        bool
+		want, wrong  string
+	}{
+		{"", "/fleet/batch", false, "/fleet.slice/fleet-batch.slice/berth-demo.scope", ""},
+		{"", "", true, "/machine.slice/berth-demo.scope", ""},
+		{"a", "", true, "/machine.slice/berth-a.scope", ""},
+		{"a/b-c/d", "/fleet", true, `/fleet.slice/fleet-a.slice/fleet-a-b\x2dc.slice/berth-d.scope`, ""},
+		{"../../a", "", true, "/machine.slice/berth-a.scope", ""},
+		{"a+b", "", true, `/machine.slice/berth-a\x2bb.scope`, ""},
+		{"x.slice:p:n", "/fleet", true, "/x.slice/p-n.scope", ""},
+		{"a", "", false, "", "slice:prefix:name"},
+		{".", "", true, "", "names no cgroup"},
+		{"a.slice", "", true, "", "is the name of a unit already"},
+		{"a.slice/b", "", true, "", "is the name of a slice already"},
+	} {
+		p, err := plan.New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: c.path}}, plan.SystemdHost(t, "unified", 257),
+			plan.Options{ID: "demo", SystemdCgroup: true, PathNamesUnit: c.paths, Parent: c.parent})
+		switch {
+		case c.wrong != "":
+			if err == nil || !strings.Contains(err.Error(), "/linux/cgroupsPath") || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%q: %v, want something of %q", c.path, err, c.wrong)
+			}
+		case err != nil || p.Cgroup.Path != c.want:
+			t.Errorf("%q below %q: %v, want %s", c.path, c.parent, err, c.want)
+		default:
+			// A container that was made is where it was, also where the parent is another now.
+			again, err := plan.New(&specs.Spec{Linux: &specs.Linux{CgroupsPath: c.path}}, plan.SystemdHost(t, "unified", 257),
+				plan.Options{ID: "demo", SystemdCgroup: true, Placed: &plan.Placed{Path: p.Cgroup.Path, Unit: p.Cgroup.Unit.Unit}})
+			if err != nil || again.Cgroup.Path != c.want || again.Cgroup.Unit.Place != p.Cgroup.Unit.Place {
+				t.Errorf("%q, planned again: %v", c.path, err)
+			}
 		}
 	}
 }

@@ -28,9 +28,11 @@ type Config struct {
 
 	Protect    bool // reserved memory is kept from reclaim, too
 	Properties Lasting
-	Parameters Mode
-	Scores     map[string]Score
-	ScoreMode  Mode
+	// BerthParent is what is done about the parent in the settings of berth and its shim.
+	BerthParent Mode
+	Parameters  Mode
+	Scores      map[string]Score
+	ScoreMode   Mode
 
 	ReclaimDeadline time.Duration
 	ReclaimPressure quantity.Quantity

@@ -231,7 +231,7 @@ func setNow(t *testing.T, m *fake.Machine, unit, property string, value uint64) 
 // earlier plan where there was one.
 func TestRefusedLimit(t *testing.T) {
 	const file = "/sys/fs/cgroup/memory/system.slice/memory.limit_in_bytes"
-	for _, earlier := range []string{"", "system-reserved: {memory: 4Gi}\nsystem-reserved-enforce: true\n"} {
+	for _, earlier := range []string{"", "berth-parent: off\nsystem-reserved: {memory: 4Gi}\nsystem-reserved-enforce: true\n"} {
 		m := machineWith(t, "legacy")
 		start := m.Snapshot()
 		if earlier != "" {
@@ -240,7 +240,7 @@ func TestRefusedLimit(t *testing.T) {
 		m.Write("/sys/fs/cgroup/memory/system.slice/memory.usage_in_bytes", "2147483648\n")
 		before := m.Snapshot()
 		attempt(t, m, 0, func(e *Engine) error {
-			err := apply(t, m, "system-reserved: {memory: 1Gi}\nsystem-reserved-enforce: true\nreclaim-deadline: 100ms\n")(e)
+			err := apply(t, m, "system-reserved: {memory: 1Gi}\nsystem-reserved-enforce: true\nreclaim-deadline: 100ms\nberth-parent: off\n")(e)
 			var stuck *StuckError
 			if !errors.As(err, &stuck) || stuck.Used != 2<<30 || !strings.Contains(err.Error(), "node.yaml:1: system-reserved.memory") {
 				t.Errorf("%v", err)

@@ -106,6 +106,8 @@ func (e *Engine) hold(p *plan.Plan) error {
 			if c.DropIn, err = e.dropIn(s.Target, s.Name, c.Persistent); err != nil {
 				return err
 			}
+		case plan.SetParent:
+			c.Persistent = true
 		case plan.SetScore:
 			c.PID, c.Start = s.Process.PID, s.Process.Start
 		}
@@ -139,6 +141,8 @@ func (e *Engine) do(ctx context.Context, p *plan.Plan, s plan.Step) error {
 		return e.setParameter(s)
 	case plan.SetScore:
 		return e.setScore(s)
+	case plan.SetParent:
+		return e.setParent(s)
 	}
 	return fmt.Errorf("no such kind of step: %q", s.Kind)
 }
@@ -222,6 +226,8 @@ func (e *Engine) revert(ctx context.Context, c *record.Change) error {
 		return e.revertParameter(c)
 	case plan.SetScore:
 		return e.revertScore(c)
+	case plan.SetParent:
+		return e.revertParent(c)
 	}
 	return fmt.Errorf("no such kind of change: %q", c.Kind)
 }

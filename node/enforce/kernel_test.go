@@ -110,7 +110,7 @@ func onThisMachine(t *testing.T) *realNode {
 func (n *realNode) plan(text string) *plan.Plan {
 	n.t.Helper()
 	c, err := config.Parse("node.yaml", text, []config.Override{{Key: "cgroup-root", Value: n.top + "/work"}, {Key: "kube-container", Value: n.top + "/kube"},
-		{Key: "state-dir", Value: n.state}, {Key: "kernel-parameters", Value: "off"}, {Key: "oom-score-mode", Value: "off"}})
+		{Key: "state-dir", Value: n.state}, {Key: "kernel-parameters", Value: "off"}, {Key: "oom-score-mode", Value: "off"}, {Key: "berth-parent", Value: "off"}})
 	if err != nil {
 		n.t.Fatal(err)
 	}

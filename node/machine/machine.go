@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/internal/settings"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/plan"
 )
@@ -126,16 +128,30 @@ func (m *Machine) seldom(ctx context.Context, c *config.Config, places []plan.Pl
 	return m.processes(ctx, c, f)
 }
 
+// SettingsFile is where the host's settings for berth and its shim are.
+func (m *Machine) SettingsFile() string { return m.Root + settings.File }
+
+func (m *Machine) hostSettings() (settings.Settings, error) {
+	text, err := os.ReadFile(m.SettingsFile())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return settings.Settings{}, fmt.Errorf("read the settings of berth: %w", err)
+	}
+	return settings.Parse(settings.File, string(text))
+}
+
 // sliceProperties are those that a plan may set.
 var sliceProperties = []string{"CPUWeight", "MemoryMax", "MemoryMin", "MemoryHigh", "TasksMax"}
 
 // settings looks at what a plan sets.
 func (m *Machine) settings(ctx context.Context, places []plan.Place, f *plan.Facts) error {
+	var err error
+	if f.Settings, err = m.hostSettings(); err != nil {
+		return err
+	}
 	f.Groups, f.Parameters = map[string]plan.Group{}, map[string]string{}
 	for _, p := range places {
 		g, ok := m.group(p.Path)
 		if m.Units != nil && p.Slice != "" {
-			var err error
 			if g.Properties, err = m.Units.Properties(ctx, p.Slice, sliceProperties...); err != nil {
 				return err
 			}

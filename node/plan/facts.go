@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/berth-runtime/berth/cgroup/ledger"
+	"github.com/berth-runtime/berth/internal/settings"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/config/resource"
 )
@@ -21,6 +22,8 @@ type Facts struct {
 	Groups map[string]Group
 	// Parameters are those of the kernel, by name, as vm.panic_on_oom.
 	Parameters map[string]string
+	// Settings are those of the host for berth and its shim.
+	Settings settings.Settings
 	// Daemons are the processes that an OOM score is for.
 	Daemons []Daemon
 	// Kubelet is nil where none runs.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/internal/settings"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/config/resource"
 )
@@ -40,6 +41,25 @@ func (p *Plan) parameters() {
 		if mode == config.Check && now != value {
 			p.warn("%s is %s, but %s is right for a container node: sysctl -w %s=%s, or kernel-parameters: set", name, now, value, name, value)
 		}
+	}
+}
+
+// parent lets berth and its shim put containers below the workloads that name no place of their
+// own.
+func (p *Plan) parent() {
+	mode := p.Config.BerthParent
+	want := p.Config.Workloads()
+	if mode == config.Off || want == "/" {
+		return
+	}
+	cause := p.Config.Cause("cgroup-root")
+	now := p.Facts.Settings.Parent
+	p.add(Step{Kind: SetParent, Target: settings.File, Name: "cgroup-parent", Value: want, Now: now, Cause: cause, CheckOnly: mode == config.Check})
+	if mode == config.Check && now != want {
+		p.warn("%s has cgroup-parent = %q where %s wants %q: containers that name no cgroup are not below the workloads; set it, or berth-parent: set", settings.File, now, cause, want)
+	}
+	if driver := p.Facts.Settings.Driver; driver == settings.Cgroupfs && p.Driver == config.Systemd {
+		p.warn("%s has cgroup-driver = %q, but systemd is the init system: containers are made behind its back; set it to auto", settings.File, driver)
 	}
 }
 

@@ -106,6 +106,7 @@ func Make(c *config.Config, f *Facts) (*Plan, error) {
 	for _, place := range places {
 		p.place(place)
 	}
+	p.parent()
 	p.processes()
 	p.parameters()
 	p.scores()

@@ -41,6 +41,9 @@ func makePlan(t *testing.T, text string, f *Facts) *Plan {
 
 func tryPlan(t *testing.T, text string, f *Facts) (*Plan, error) {
 	t.Helper()
+	if !strings.Contains(text, "berth-parent") {
+		text += "\nberth-parent: off" // of which TestBerthParent is
+	}
 	c, err := config.Parse("node.yaml", text, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -310,5 +313,35 @@ func TestQoSLevels(t *testing.T) {
 		if got := strings.Join(paths, " "); got != want {
 			t.Errorf("%s: %s", init, got)
 		}
+	}
+}
+
+// Containers that name no place of their own are let below the workloads.
+func TestBerthParent(t *testing.T) {
+	for _, c := range []struct {
+		text, now, want, warning string
+	}{
+		{"berth-parent: set", "", "parent /etc/berth/berth.toml cgroup-parent=/machine", ""},
+		{"berth-parent: set\ncgroup-root: /fleet", "/machine", "parent /etc/berth/berth.toml cgroup-parent=/fleet", ""},
+		{"berth-parent: set", "/machine", "", ""},
+		{"berth-parent: set\ncgroup-root: /\ncgroups-per-qos: true", "", "parent /etc/berth/berth.toml cgroup-parent=/kubepods", ""},
+		{"berth-parent: set\ncgroup-root: /", "", "", ""},
+		{"berth-parent: check", "/other", "", `has cgroup-parent = "/other" where default of cgroup-root wants "/machine"`},
+		{"berth-parent: off", "/other", "", ""},
+	} {
+		f := facts(config.Systemd, "unified")
+		f.Settings.Parent = c.now
+		p := makePlan(t, c.text, f)
+		if got := steps(p); got != c.want {
+			t.Errorf("%q with %q: %q, want %q", c.text, c.now, got, c.want)
+		}
+		if got := strings.Join(p.Warnings, "\n"); c.warning != "" && !strings.Contains(got, c.warning) || c.warning == "" && strings.Contains(got, "berth.toml") {
+			t.Errorf("%q with %q: warnings %s", c.text, c.now, got)
+		}
+	}
+	f := facts(config.Systemd, "unified")
+	f.Settings.Driver = "cgroupfs"
+	if got := strings.Join(makePlan(t, "berth-parent: set", f).Warnings, "\n"); !strings.Contains(got, "made behind its back") {
+		t.Errorf("a driver against systemd: %s", got)
 	}
 }

@@ -19,6 +19,7 @@ const (
 	Move         Kind = "move"      // processes go into a cgroup
 	SetParameter Kind = "parameter" // of the kernel
 	SetScore     Kind = "oom-score" // of a process
+	SetParent    Kind = "parent"    // of containers that name no place of their own, for berth
 )
 
 // Step is one change to the machine.
@@ -88,6 +89,8 @@ func (s *Step) String() string {
 		return fmt.Sprintf("set %s of %s to %s", s.Name, s.Target, s.Value)
 	case Move:
 		return fmt.Sprintf("move %s into %s", s.Name, s.Target)
+	case SetParent:
+		return fmt.Sprintf("set %s in %s to %s", s.Name, s.Target, s.Value)
 	case SetParameter:
 		return fmt.Sprintf("set kernel parameter %s to %s", s.Target, s.Value)
 	}

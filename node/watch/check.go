@@ -148,6 +148,8 @@ func quote(value string) string {
 func (d *Daemon) who(s plan.Step, n *news) string {
 	file := ""
 	switch {
+	case s.Kind == plan.SetParent:
+		file = d.Machine.SettingsFile()
 	case s.Kind == plan.SetParameter:
 		file = d.Machine.ParameterFile(s.Target)
 	case s.Kind == plan.SetScore:

@@ -200,6 +200,8 @@ func watched(m *machine.Machine, p *plan.Plan) []string {
 	for _, s := range p.Steps {
 		switch {
 		case s.CheckOnly:
+		case s.Kind == plan.SetParent:
+			paths = append(paths, m.SettingsFile())
 		case s.Kind == plan.SetParameter:
 			paths = append(paths, m.ParameterFile(s.Target))
 		case s.Kind == plan.SetScore:

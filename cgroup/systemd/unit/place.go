@@ -2,6 +2,7 @@ package unit
 
 import (
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -62,6 +63,26 @@ func resolve(cgroupsPath, id string, rootlessV2 bool) (Place, error) {
 	// A container's id may have a +, which a unit's name may not.
 	unit := escapeForeign(prefix) + "-" + escapeForeign(name) + scopeSuffix
 	return Place{Slice: slice, Unit: unit}, checkName(unit)
+}
+
+// Below gives the scope for a relative path in the notation of the cgroupfs driver, below a parent
+// in the same notation: with the prefix berth, a/b below /machine is berth-b.scope in
+// machine-a.slice.
+func Below(parent, prefix, relative string) (Place, error) {
+	whole := path.Join(parent, path.Clean("/"+relative))
+	name := path.Base(whole)
+	if path.Clean("/"+relative) == "/" {
+		return Place{}, fmt.Errorf("cgroup path %q names no cgroup", relative)
+	}
+	slice, err := SliceName(path.Dir(whole))
+	if err != nil {
+		return Place{}, err
+	}
+	if strings.HasSuffix(name, sliceSuffix) || strings.HasSuffix(name, scopeSuffix) {
+		return Place{}, fmt.Errorf("cgroup path %q: %q is the name of a unit already; the systemd driver's notation is slice:prefix:name", relative, name)
+	}
+	scope := prefix + "-" + escapeForeign(name) + scopeSuffix
+	return Place{Slice: slice, Unit: scope}, checkName(scope)
 }
 
 // IsSlice says whether the unit is a slice and not a scope.

@@ -50,6 +50,14 @@ func formats() []format {
 			{"run.berth.landlock.read, run.berth.landlock.execute, run.berth.landlock.write", "Absolute paths, separated by colons, below which files may be read, executed, or written and created. Everything else is refused."},
 			{"org.systemd.property.NAME", "A property of the systemd unit, in GVariant text."},
 		}},
+		{"berth.toml", "the host's settings for berth, its shim and berth-node", []string{
+			"/etc/berth/berth.toml has lines of KEY = VALUE and comments, in the syntax of TOML. It may be missing. Unknown and duplicate keys and wrong values are errors with the line number. Options of the commands and of the shim override it.",
+			"It is for containers whose config.json leaves their place open. An absolute cgroupsPath is always the path of a cgroup, and with --systemd-cgroup slice:prefix:name always names a unit. In a service or scope with Delegate=yes everything is below that unit.",
+		}, [][2]string{
+			{"cgroup-driver", "What creates their cgroups: systemd, cgroupfs, or auto (the default) for systemd if it is the init system."},
+			{"cgroup-parent", "The cgroup that they are below, as an absolute path; under systemd /foo/bar is foo-bar.slice. The default is /machine (machine.slice) under systemd, and otherwise /berth. berth-node apply sets it to the cgroup of the workloads. Containers of ordinary users are in user.slice of their own systemd."},
+			{"root", "The state directory of the root user's containers, /run/berth by default; that of the shim is an option of the shim."},
+		}},
 		{"berth-state", "a container's state, as shown by state and list and passed to hooks", []string{
 			"A JSON object; berth list --format json writes an array of them.",
 		}, [][2]string{

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-runtime/berth/engine/container"
 	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/engine/view"
+	"github.com/berth-runtime/berth/internal/settings"
 	"github.com/berth-runtime/berth/shim/engine"
 )
 
@@ -23,9 +24,9 @@ type Engine struct {
 	runtime *container.Runtime
 }
 
-// New makes an engine. warn is told what is odd but no error.
-func New(root string, systemdCgroup bool, warn func(string)) *Engine {
-	return &Engine{&container.Runtime{Root: root, Systemd: systemdCgroup, Warn: warn}}
+// New makes an engine that makes cgroups by the settings. warn is told what is odd but no error.
+func New(root string, s settings.Settings, warn func(string)) *Engine {
+	return &Engine{&container.Runtime{Root: root, Driver: s.Driver, Parent: s.Parent, Warn: warn}}
 }
 
 // descriptors gives a process's streams to the engine, and the terminal's

@@ -13,6 +13,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/settings"
 	"github.com/berth-runtime/berth/shim/engine"
 )
 
@@ -72,7 +73,7 @@ func reap(t *testing.T, pid int) {
 // must be possible when it has been done.
 func TestRemoveDoesNotWaitForEver(t *testing.T) {
 	bundle, ctx := sleeper(t), t.Context()
-	e := New(t.TempDir(), false, func(text string) { t.Log(text) })
+	e := New(t.TempDir(), settings.Settings{}, func(text string) { t.Log(text) })
 	c, init, err := e.Create(ctx, &engine.Create{ID: "c", Bundle: bundle})
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ func (t *Tools) Create(target Target, access Access) (made []string, err error) 
 	if err != nil {
 		return nil, err
 	}
+	options = append(options, cgroup.Supervisor("supervisor")) // of the unit that is delegated to us
 	if target.Controllers == nil {
 		options = append(options, cgroup.WherePermitted())
 	} else if enable := t.onUnified(target.Controllers); enable != nil {

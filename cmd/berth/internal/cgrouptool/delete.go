@@ -56,10 +56,14 @@ func (t *Tools) Delete(target Target, how Removal) error {
 		return err
 	}
 	defer doomed.Close()
+	end := doomed.Destroy
 	if how.Kill {
-		return doomed.Purge()
+		end = doomed.Purge
 	}
-	return doomed.Destroy()
+	if err := end(); err != nil {
+		return err
+	}
+	return t.Tidy(target)
 }
 
 // mayEmpty refuses to remove children and processes that were not asked for.

@@ -45,7 +45,7 @@ func (t *Tools) join(targets []Target, pid int) error {
 // besidesUnit names the hierarchies in which a process may be moved to the target: nil
 // for all, where systemd loses nothing by it.
 func (t *Tools) besidesUnit(target Target, pid int) ([]string, error) {
-	at, err := t.Host.ResolvePath(target.Path, "")
+	at, _, err := t.resolve(target)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func New(root string) (*Tools, error) {
 
 // place is a target on this host: its path, and the hierarchies that are meant.
 func (t *Tools) place(target Target) (path string, options []cgroup.Option, err error) {
-	if path, err = t.Host.ResolvePath(target.Path, ""); err != nil {
+	if path, _, err = t.resolve(target); err != nil {
 		return "", nil, err
 	}
 	if target.Controllers != nil {
@@ -59,6 +59,9 @@ func (t *Tools) Open(target Target) (*cgroup.Group, error) {
 	}
 	g, err := t.Host.Open(path, append(options, cgroup.Made(t.marked(path)))...)
 	if errors.Is(err, fs.ErrNotExist) {
+		if hint := t.atRoot(target); hint != "" {
+			return nil, fmt.Errorf("%w (%s)", err, hint)
+		}
 		return nil, fmt.Errorf("%w (berth cgroup tree shows those that there are)", err)
 	}
 	return g, err

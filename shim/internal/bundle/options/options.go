@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/toml"
 	"github.com/berth-runtime/berth/shim/internal/bundle"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
@@ -74,35 +75,35 @@ func (o *Options) readTable(table *wire.RuntimeOptions) error {
 			return fmt.Errorf("config_path: %w", err)
 		}
 	}
-	return parseTable(string(body), o.set)
+	return toml.Parse(string(body), o.set)
 }
 
 // set sets the option that a table's key names.
-func (o *Options) set(key string, v value) error {
+func (o *Options) set(key string, v toml.Value) error {
 	switch key {
 	case "NoPivotRoot":
-		return v.bool(&o.NoPivotRoot)
+		return v.Bool(&o.NoPivotRoot)
 	case "NoNewKeyring":
-		return v.bool(&o.NoNewKeyring)
+		return v.Bool(&o.NoNewKeyring)
 	case "ShimCgroup":
-		return v.string(&o.ShimCgroup)
+		return v.String(&o.ShimCgroup)
 	case "IoUid":
-		return v.uint32(&o.IoUID)
+		return v.Uint32(&o.IoUID)
 	case "IoGid":
-		return v.uint32(&o.IoGID)
+		return v.Uint32(&o.IoGID)
 	case "BinaryName":
-		return v.string(&o.BinaryName)
+		return v.String(&o.BinaryName)
 	case "Root":
-		return v.string(&o.Root)
+		return v.String(&o.Root)
 	case "SystemdCgroup":
 		o.DriverSaid = true
-		return v.bool(&o.SystemdCgroup)
+		return v.Bool(&o.SystemdCgroup)
 	case "CriuImagePath":
-		return v.string(&o.CriuImagePath)
+		return v.String(&o.CriuImagePath)
 	case "CriuWorkPath":
-		return v.string(&o.CriuWorkPath)
+		return v.String(&o.CriuWorkPath)
 	case "Grouping":
-		return v.string(&o.Grouping)
+		return v.String(&o.Grouping)
 	case "TypeUrl", "ConfigPath", "ConfigBody", "CriuPath", "TaskApiAddress", "TaskApiVersion":
 		// CRI's own, or of no effect any more, and in tables that are in use.
 		return nil

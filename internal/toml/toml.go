@@ -1,4 +1,4 @@
-package options
+package toml
 
 import (
 	"fmt"
@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// value is a scalar of a table, as written.
-type value string
+// Value is a scalar, as written.
+type Value string
 
-func (v value) bool(p *bool) error {
+// Bool reads a truth.
+func (v Value) Bool(p *bool) error {
 	switch v {
 	case "true", "false":
 		*p = v == "true"
@@ -19,7 +20,8 @@ func (v value) bool(p *bool) error {
 	return fmt.Errorf("%s is neither true nor false", v)
 }
 
-func (v value) uint32(p *uint32) error {
+// Uint32 reads a whole number.
+func (v Value) Uint32(p *uint32) error {
 	n, err := strconv.ParseUint(strings.ReplaceAll(string(v), "_", ""), 10, 32)
 	if err != nil {
 		return fmt.Errorf("%s is not a whole number of 32 bits", v)
@@ -28,7 +30,8 @@ func (v value) uint32(p *uint32) error {
 	return nil
 }
 
-func (v value) string(p *string) error {
+// String reads a string.
+func (v Value) String(p *string) error {
 	s, rest, err := quoted(string(v))
 	if err != nil {
 		return err
@@ -40,10 +43,9 @@ func (v value) string(p *string) error {
 	return nil
 }
 
-// parseTable reads the part of TOML that an options table is made of: lines of
-// KEY = VALUE, the values strings, booleans and whole numbers, and comments. The
-// rest of TOML, sub-tables above all, has no option to stand for and is refused.
-func parseTable(text string, set func(key string, v value) error) error {
+// Parse reads lines of KEY = VALUE and comments, and gives each pair to set. An error names its
+// line.
+func Parse(text string, set func(key string, v Value) error) error {
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -70,7 +72,7 @@ func parseTable(text string, set func(key string, v value) error) error {
 			v, _, _ = strings.Cut(v, "#")
 			v = strings.TrimSpace(v)
 		}
-		if err := set(key, value(v)); err != nil {
+		if err := set(key, Value(v)); err != nil {
 			return fmt.Errorf("line %d: %s: %w", n, key, err)
 		}
 	}
