@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
@@ -120,7 +121,7 @@ func parseHeader(raw []byte) header {
 func frame(stream uint32, kind, flags uint8, m wire.Message) ([]byte, error) {
 	body := wire.Marshal(m)
 	if len(body) > maxMessage {
-		return nil, errOversized{uint32(min(len(body), 1<<32-1))}
+		return nil, errOversized{uint32(min(uint64(len(body)), math.MaxUint32))}
 	}
 	b := make([]byte, headerSize, headerSize+len(body))
 	binary.BigEndian.PutUint32(b[0:], uint32(len(body)))

@@ -31,7 +31,7 @@ func TestPanicIsOneCalls(t *testing.T) {
 	s.Register("containerd.task.v3.Task", map[string]Handler{
 		"Panic": func(_ context.Context, payload []byte) (wire.Message, error) {
 			var list []int
-			return nil, &Error{Code: Code(list[len(payload)+1<<40])}
+			return nil, &Error{Code: Code(list[len(payload)+1<<30])}
 		},
 		"Nil":  func(context.Context, []byte) (wire.Message, error) { return nil, nil }, // which can't be marshalled
 		"Wait": func(context.Context, []byte) (wire.Message, error) { <-waits; return &wire.Empty{}, nil },
@@ -67,7 +67,7 @@ func TestPanicIsOneCalls(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if text := strings.Join(logged, "\n"); strings.Count(text, "panic: ") != 3 || !strings.Contains(text, "index out of range [1099511627776]") || !strings.Contains(text, "panic_test.go") {
+	if text := strings.Join(logged, "\n"); strings.Count(text, "panic: ") != 3 || !strings.Contains(text, "index out of range [1073741824]") || !strings.Contains(text, "panic_test.go") {
 		t.Errorf("logged: %s", text)
 	}
 }
