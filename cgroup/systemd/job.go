@@ -41,8 +41,8 @@ func (c *connection) watch(ctx context.Context, unit string) (*jobWaiter, error)
 	// A unit has one job at a time; a few may end while we wait for ours.
 	w := &jobWaiter{unit: unit, ended: make(chan ended, 16)}
 	if !c.private {
-		// The rule names the unit, so that a hundred clients do not each wake up for the jobs of all
-		// the others. The bus knows it before it passes on the call that comes next.
+		// The rule names the unit, so that a hundred clients do not each wake up for the jobs of
+		// all the others. The bus knows it before it passes on the call that comes next.
 		var err error
 		if w.rule, err = c.Go(ctx, busCall("AddMatch", "s", matchRule(unit))); err != nil {
 			return nil, err

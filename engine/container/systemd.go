@@ -110,8 +110,8 @@ func (m *maker) startUnit() error {
 	return m.limitGroup(g)
 }
 
-// unitCgroup is where systemd has put the unit: where the child is, which spares systemd a question.
-// No process is put into a slice.
+// unitCgroup is where systemd has put the unit: where the child is, which spares systemd a
+// question. No process is put into a slice.
 func (m *maker) unitCgroup() (string, error) {
 	c := &m.plan.Cgroup
 	if c.Unit.IsSlice() {
