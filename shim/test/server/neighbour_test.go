@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -104,6 +106,7 @@ func (n *node) liveBesideClient(first int) (said int) {
 	defer out.Close()
 	socket := make(chan string, 1)
 	lived := make(chan error, 1)
+	var failed atomic.Bool
 	b := &box{shim: &shim{n: n}, id: id, dir: dir}
 	go func() {
 		answer, err := io.ReadAll(out) // until the start has ended
@@ -111,10 +114,15 @@ func (n *node) liveBesideClient(first int) (said int) {
 			socket <- socketIn(answer)
 			err = b.liveUntilKilled(answer)
 		}
+		failed.Store(err != nil)
 		lived <- err
 	}()
 	address := ""
-	err = stops.Follow(func(harness.Stop) {
+	err = stops.Follow(func(s harness.Stop) {
+		if failed.Load() {
+			_ = unix.Kill(s.PID, unix.SIGKILL) // else it lives on, and there is always another step
+			return
+		}
 		select {
 		case address = <-socket:
 		default:
