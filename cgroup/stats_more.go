@@ -19,7 +19,7 @@ type PidsStats struct {
 func readPids(r *statsReader, s *Stats, _ Part) {
 	n := r.g.node("pids")
 	p := PidsStats{Counter{Usage: r.number(n, "pids.current"), Limit: r.number(n, "pids.max")}}
-	if p.Usage == nil && r.err == nil && r.g.unified() != nil {
+	if p.Usage == nil && !r.totals && r.err == nil && r.g.unified() != nil {
 		if pids, err := r.g.AllProcs(); err == nil {
 			p.Usage = ptr.To(uint64(len(pids)))
 			r.count++

@@ -126,7 +126,7 @@ func (m *Manager) dial(ctx context.Context) (*connection, error) {
 }
 
 // dialSocket connects to one of the sockets. Where there is another to try, it takes a part of the
-// time and no more: a bus that hangs keeps nobody from systemd's own socket.
+// time and no more: a bus that hangs leaves the way by systemd's own socket.
 func (m *Manager) dialSocket(ctx context.Context, s socket, another bool) (*connection, error) {
 	if another {
 		var cancel context.CancelFunc

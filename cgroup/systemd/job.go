@@ -35,7 +35,7 @@ type ended struct {
 	result string
 }
 
-// watch puts up a waiter for a unit. systemd tells the end of a job to whoever queued it, also
+// watch puts up a waiter for a unit. systemd tells the end of a job to the client that queued it, also
 // without Subscribe; that would have it tell of everything else as well.
 func (c *connection) watch(ctx context.Context, unit string) (*jobWaiter, error) {
 	// A unit has one job at a time; a few may end while we wait for ours.

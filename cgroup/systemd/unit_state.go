@@ -141,7 +141,7 @@ func (m *Manager) Changes(ctx context.Context, units ...string) (<-chan string, 
 		if c.private {
 			return nil
 		}
-		// Without anybody who wants them systemd does not send its signals to the bus.
+		// Unless a client wants them, systemd does not send its signals to the bus.
 		_, err := c.Call(ctx, managerCall("Subscribe", ""))
 		if err != nil && !isNamed(err, busName+".AlreadySubscribed") {
 			return err

@@ -102,11 +102,11 @@ func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 }
 
 // newMaker plans a container and takes its id.
-func (r *Runtime) newMaker(id string, o *CreateOptions) (m *maker, config []byte, err error) {
+func (r *Runtime) newMaker(id string, o *CreateOptions) (_ *maker, config []byte, err error) {
 	if err := CheckID(id); err != nil {
 		return nil, nil, err
 	}
-	m = &maker{o: o}
+	m := &maker{o: o}
 	defer func() {
 		if err != nil {
 			m.hangUp()

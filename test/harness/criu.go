@@ -22,21 +22,20 @@ func NeedCriu(t testing.TB) (path string) {
 	if os.Geteuid() != 0 {
 		Skip(t, "needs root")
 	}
-	path, err := Criu(t)
+	path, err := Criu()
 	if err != nil {
 		Skip(t, "%v", err)
 	}
+	t.Cleanup(LimitCriu(t))
 	return path
 }
 
-// Criu is NeedCriu for a test that can do without.
-func Criu(t testing.TB) (path string, err error) {
-	t.Helper()
+// Criu is NeedCriu for a test that can do without, and that calls LimitCriu where criu restores.
+func Criu() (path string, err error) {
 	path, err = workingCriu()
 	if err != nil {
 		return "", fmt.Errorf("needs a criu that works on this kernel (build/scripts/fetch-criu gets one): %w", err)
 	}
-	limitCriu(t)
 	return path, nil
 }
 
@@ -82,7 +81,7 @@ func tryCriu(criu string) error {
 		return nil
 	}
 	// The first error is the reason, the others follow from it. That of the limit is none: see
-	// limitCriu.
+	// LimitCriu.
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, "Error (") && !strings.Contains(line, "RLIMIT_NOFILE") {
 			return fmt.Errorf("%s dump: %s", criu, strings.TrimSpace(line))
@@ -91,12 +90,12 @@ func tryCriu(criu string) error {
 	return fmt.Errorf("%s dump: %w", criu, err)
 }
 
-// limitCriu lets criu restore where root may not raise its limits, as in some virtual machines and
+// LimitCriu lets criu restore where root may not raise its limits, as in some virtual machines and
 // containers. It sets its limit of descriptors to fs.nr_open, does without where it can't, and then
-// fails to put descriptors at the end of what it has not got. So it reads what it may have instead;
-// only until the test ends, since below a /proc that something is mounted on, the kernel allows no
-// user namespace a new one.
-func limitCriu(t testing.TB) {
+// fails to put descriptors at the end of what it has not got. So it reads what it may have instead,
+// until lift: below a /proc that something is mounted on, the kernel allows no user namespace a new
+// one.
+func LimitCriu(t testing.TB) (lift func()) {
 	t.Helper()
 	const file = "/proc/sys/fs/nr_open"
 	var now unix.Rlimit
@@ -108,7 +107,7 @@ func limitCriu(t testing.TB) {
 		t.Fatal(err)
 	}
 	if now.Max >= most || HasCapability(t, unix.CAP_SYS_RESOURCE) {
-		return
+		return func() {}
 	}
 	if os.Getenv(ownMounts) == "" {
 		Skip(t, "needs the capability CAP_SYS_RESOURCE, or a mount namespace of the tests' own: criu can't raise its limit of descriptors to %d", most)
@@ -120,11 +119,11 @@ func limitCriu(t testing.TB) {
 	if err := unix.Mount(instead, file, "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(&os.PathError{Op: "mount on", Path: file, Err: err})
 	}
-	t.Cleanup(func() {
+	return func() {
 		if err := unix.Unmount(file, unix.MNT_DETACH); err != nil {
 			t.Error(&os.PathError{Op: "unmount", Path: file, Err: err})
 		}
-	})
+	}
 }
 
 func readUint(file string) (uint64, error) {

@@ -92,6 +92,9 @@ func (k *canary) look() map[string]string {
 		seen["its process's "+file] = string(text)
 	}
 	for line := range strings.Lines(string(read("/proc/self/mountinfo"))) {
+		if strings.Contains(line, " /proc/sys/fs/nr_open ") {
+			continue // the harness's own, while criu runs
+		}
 		seen["mount "+strings.TrimSpace(line)] = "is there"
 	}
 	return seen

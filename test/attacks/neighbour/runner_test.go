@@ -81,7 +81,7 @@ func newRun(t *testing.T) *run {
 	only, err := regexp.Compile(os.Getenv("BERTH_ONLY"))
 	check(t, err)
 	r := &run{seed: seed, until: time.Now().Add(budget), holes: map[string]*hole{}, lengths: map[string]int{}, counts: counts{by: map[string]int{}}}
-	_, noCriu := harness.Criu(t)
+	_, noCriu := harness.Criu()
 	if noCriu != nil {
 		t.Logf("left out, checkpoint and restore: %v", noCriu)
 	}

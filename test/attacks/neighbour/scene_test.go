@@ -38,7 +38,7 @@ func newScene(t *testing.T, userID int) *scene {
 	harness.Fault(t)
 	s := &scene{b: b, canary: newCanary(b), agents: map[string]*agent{}, userID: userID}
 	s.target = b.Container()
-	if criu, err := harness.Criu(t); err == nil {
+	if criu, err := harness.Criu(); err == nil {
 		s.criu = criu
 		b.Globals = append(b.Globals, "--criu", criu)
 	}

@@ -52,6 +52,9 @@ type trial struct {
 func (t *trial) run() {
 	test, s := t.s.b.T, t.s
 	test.Helper()
+	if t.command.byCriu() {
+		defer harness.LimitCriu(test)()
+	}
 	s.fresh()
 	check(test, os.RemoveAll(s.b.Path("images")))
 	t.spec = s.config(t.shape)
