@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,10 @@ const images = "IMAGES"
 // criuShapes are the shapes that are written down. For what criu takes of a container the others
 // make no difference, but that it can't read the limits of an undumpable process on every machine.
 var criuShapes = []string{"usual"}
+
+// wholeProc is held for reading by those who mount a /proc in a user namespace, while nothing is
+// mounted on ours (see harness.LimitCriu).
+var wholeProc sync.RWMutex
 
 func (c command) byCriu() bool { return c.verb == "checkpoint" || c.verb == "restore" }
 

@@ -52,8 +52,14 @@ type trial struct {
 func (t *trial) run() {
 	test, s := t.s.b.T, t.s
 	test.Helper()
-	if t.command.byCriu() {
+	switch {
+	case t.command.byCriu():
+		wholeProc.Lock()
+		defer wholeProc.Unlock()
 		defer harness.LimitCriu(test)()
+	case t.shape.name == "mapped":
+		wholeProc.RLock()
+		defer wholeProc.RUnlock()
 	}
 	s.fresh()
 	check(test, os.RemoveAll(s.b.Path("images")))
