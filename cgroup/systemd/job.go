@@ -35,8 +35,8 @@ type ended struct {
 	result string
 }
 
-// watch puts up a waiter for a unit. systemd tells the end of a job to the client that queued it, also
-// without Subscribe; that would have it tell of everything else as well.
+// watch puts up a waiter for a unit. systemd tells the end of a job to the client that queued it,
+// also without Subscribe; that would have it tell of everything else as well.
 func (c *connection) watch(ctx context.Context, unit string) (*jobWaiter, error) {
 	// A unit has one job at a time; a few may end while we wait for ours.
 	w := &jobWaiter{unit: unit, ended: make(chan ended, 16)}
