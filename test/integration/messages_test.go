@@ -30,7 +30,7 @@ var (
 		{"list --format yaml", `--format "yaml": it is table or json`},
 		{"--log-format xml list", `--log-format "xml": it is either text or json`},
 		{"--rootless maybe list", `--rootless "maybe": it is true, false or auto`},
-		{"--cgroup-manager other list", `--cgroup-manager "other": it is cgroupfs, systemd or disabled`},
+		{"--cgroup-manager other list", `--cgroup-manager "other": it is cgroupfs, systemd, auto or disabled`},
 		{"--log $empty/nowhere/log list", "--log: open $empty/nowhere/log: no such file or directory"},
 		{"--root= list", "--root: it is empty (leave it out for …)"},
 		{"--root $bundle/config.json state x", "state root $bundle/config.json: not a directory"},
