@@ -25,7 +25,7 @@ const (
 type StandIn struct {
 	conn *dbus.Conn
 	home string // the cgroup below which its units are, as those of a systemd in a container
-	// hierarchies are those that systemd looks after, or enough of them.
+	// hierarchies are those that systemd looks after, or enough of them: its own among them.
 	hierarchies []Hierarchy
 
 	mu    sync.Mutex
@@ -64,7 +64,7 @@ func NewStandIn(t *testing.T, b *Box) (*StandIn, string) {
 	t.Cleanup(func() { conn.Close() })
 	s := &StandIn{conn: conn, home: "/" + b.Tag + "-systemd", units: map[string]map[string]dbus.Variant{}}
 	for _, h := range Hierarchies(t) {
-		if h.Unified || slices.Contains(h.Controllers, "pids") {
+		if h.Unified || slices.Contains(h.Controllers, "name=systemd") || slices.Contains(h.Controllers, "pids") {
 			s.hierarchies = append(s.hierarchies, h)
 		}
 	}
@@ -73,7 +73,7 @@ func NewStandIn(t *testing.T, b *Box) (*StandIn, string) {
 	_, err = conn.RequestName("org.freedesktop.systemd1", 0)
 	b.must(err)
 	t.Cleanup(func() {
-		for _, dir := range s.dirs("/system.slice") {
+		for _, dir := range s.dirs("/" + standInSlice) {
 			b.must(removeDirs(dir, filepath.Dir(dir)))
 		}
 	})
@@ -87,6 +87,17 @@ func removeDirs(dirs ...string) error {
 		}
 	}
 	return nil
+}
+
+// standInSlice is the one slice that the units of the stand-in are in.
+const standInSlice = "machine.slice"
+
+// place is where a unit is below the home.
+func (s *StandIn) place(unit string) string {
+	if slice, _ := s.units[unit]["Slice"].Value().(string); slice != standInSlice {
+		panic("the stand-in has no " + slice)
+	}
+	return "/" + standInSlice + "/" + unit
 }
 
 // dirs are the folders of one of its cgroups.
@@ -106,7 +117,7 @@ func (s *StandIn) Property(unit, name string) string {
 	case given:
 		return fmt.Sprint(v.Value())
 	case name == "ControlGroup" && s.units[unit] != nil:
-		return s.home + "/system.slice/" + unit
+		return s.home + s.place(unit)
 	case name == "LoadState" && s.units[unit] == nil:
 		return "not-found"
 	}
@@ -131,7 +142,7 @@ func (s *StandIn) StartTransientUnit(name, mode string, properties []unitPropert
 	for _, p := range properties {
 		s.units[name][p.Name] = p.Value
 	}
-	for _, dir := range s.dirs("/system.slice/" + name) {
+	for _, dir := range s.dirs(s.place(name)) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return "", dbusError(err)
 		}
@@ -150,8 +161,9 @@ func (s *StandIn) StopUnit(name, mode string) (dbus.ObjectPath, *dbus.Error) {
 	if s.units[name] == nil {
 		return "", dbus.NewError("org.freedesktop.systemd1.NoSuchUnit", []any{"Unit " + name + " not loaded."})
 	}
+	dirs := s.dirs(s.place(name))
 	delete(s.units, name)
-	if err := removeDirs(s.dirs("/system.slice/" + name)...); err != nil {
+	if err := removeDirs(dirs...); err != nil {
 		return "", dbusError(err)
 	}
 	return s.job(name)
@@ -195,7 +207,7 @@ func (s standInProperties) Get(message dbus.Message, iface, name string) (dbus.V
 		}
 		switch name {
 		case "ControlGroup":
-			return dbus.MakeVariant(s.home + "/system.slice/" + unit), nil
+			return dbus.MakeVariant(s.home + s.place(unit)), nil
 		case "ActiveState":
 			return dbus.MakeVariant("active"), nil
 		}

@@ -75,7 +75,7 @@ func TestDriftOfCgroups(t *testing.T) {
 	defer out.Close()
 	berthNode := program(t)
 	node := func(command string) *exec.Cmd {
-		cmd := exec.Command(berthNode, command, "--state-dir="+state, "--listen=off", "--kernel-parameters=off", "--oom-score-mode=off", "--recheck-interval=1h",
+		cmd := exec.Command(berthNode, command, "--state-dir="+state, "--listen=off", "--kernel-parameters=off", "--berth-parent=off", "--oom-score-mode=off", "--recheck-interval=1h",
 			"--cgroup-root="+top+"/work", "--pods-enforce=true", "--system-reserved=pids=100")
 		cmd.Stdout, cmd.Stderr = out, out
 		return cmd

@@ -65,7 +65,7 @@ func TestProcessesAreMoved(t *testing.T) {
 		}
 		fmt.Fprintf(&mounts, "mkdir -p %s; mount -t %s %s none %s\n", h.Mountpoint, kind, options, h.Mountpoint)
 	}
-	node := program(t) + " %s --state-dir=" + dir + "/state --system-container=/system --resource-container=/kubelet --cgroup-root=/work --kernel-parameters=off --oom-score-mode=off\n"
+	node := program(t) + " %s --state-dir=" + dir + "/state --system-container=/system --resource-container=/kubelet --cgroup-root=/work --kernel-parameters=off --berth-parent=off --oom-score-mode=off\n"
 	script := "set -e\nmount -t tmpfs none /sys/fs/cgroup\n" + mounts.String() + `
 sleep 1000 & loose=$!
 ` + dir + `/kubelet 1000 & kubelet=$!

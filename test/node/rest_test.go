@@ -38,7 +38,7 @@ func rest(t testing.TB) *resting {
 	}
 	dir := t.TempDir()
 	r := &resting{TB: t, socket: filepath.Join(dir, "http")}
-	args := []string{"watch", "--state-dir=" + dir + "/state", "--listen=unix:" + r.socket, "--kernel-parameters=check", "--pods-enforce=cpu"}
+	args := []string{"watch", "--state-dir=" + dir + "/state", "--listen=unix:" + r.socket, "--kernel-parameters=check", "--berth-parent=off", "--pods-enforce=cpu"}
 	if _, err := os.Stat("/run/systemd/system"); err == nil {
 		args = append(args, "--cgroup-root=/"+unitContainers(t))
 	} else {
