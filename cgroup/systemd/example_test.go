@@ -52,5 +52,9 @@ func ExampleManager_Start() {
 	}
 	defer m.Stop(ctx, place.Unit)
 	path, err := m.ControlGroup(ctx, place.Unit)
-	fmt.Println("its cgroup is", path, err, "and", len(writes), "files are to be written")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("its cgroup is", path, "and", len(writes), "files are to be written")
 }

@@ -58,6 +58,7 @@ func TestUnitFrozenPlace(t *testing.T) {
 	b := systemdAsRoot(t)
 	needV2(t)
 	c, unit := unitContainer(b, "/bin/true")
+	c.Spec.Linux.CgroupsPath = "system.slice:berth:" + c.ID
 	dir := filepath.Join("/sys/fs/cgroup/system.slice", unit)
 	must(t, os.Mkdir(dir, 0o755))
 	t.Cleanup(func() { must(t, os.Remove(dir)) })

@@ -148,12 +148,12 @@ func TestUnitWithoutLimits(t *testing.T) {
 	c, unit := unitContainer(b, "/inside", "hang")
 	c.Spec.Linux.Resources = nil
 	c.RunDetached()
-	slice, io := "system.slice", "BlockIOAccounting"
+	slice, io := "machine.slice", "BlockIOAccounting"
 	if onV2(t) {
 		io = "IOAccounting"
-		if os.Geteuid() != 0 {
-			slice = "user.slice"
-		}
+	}
+	if os.Geteuid() != 0 {
+		slice = "user.slice"
 	}
 	for name, want := range map[string]string{
 		"CPUAccounting": "yes", io: "yes", "MemoryAccounting": "yes", "TasksAccounting": "yes",

@@ -152,7 +152,7 @@ func TestUnitInTheWay(t *testing.T) {
 	d, unit := unitContainer(b, "/inside", "hang")
 	d.RunDetached()
 	e, _ := unitContainer(b, "/bin/true")
-	e.Spec.Linux.CgroupsPath = ":berth:" + d.ID
+	e.Spec.Linux.CgroupsPath = property(t, unit, "Slice") + ":berth:" + d.ID
 	if r := e.Run(); r.Code == 0 || !strings.Contains(r.Stderr, unit) || !strings.Contains(r.Stderr, "is in use by") {
 		t.Errorf("two containers in one unit: %d %s", r.Code, r.Stderr)
 	}
