@@ -82,8 +82,8 @@ func hostForTest(t testing.TB) *Host {
 	return host
 }
 
-// baseForTest is the root for root, also in a unit that is delegated to this process: all below that
-// is the process's own, and the tests need groups that are not.
+// baseForTest is the root for root, also in a unit that is delegated to this process: all below
+// that is the process's own, and the tests need groups that are not.
 func baseForTest(host *Host) (string, error) {
 	if host.privileged() {
 		return "/", nil
