@@ -83,6 +83,14 @@ func (o *seccompOptions) explainLogged(text string, args []string) error {
 		}
 		text = string(data)
 	}
+	var native specs.Arch
+	var profile *specs.LinuxSeccomp
+	if len(args) > 0 {
+		var err error
+		if native, profile, err = o.read(args[0]); err != nil {
+			return err
+		}
+	}
 	found := 0
 	for line := range strings.Lines(text) {
 		logged, err := seccomptool.ParseLogged(line)
@@ -94,12 +102,8 @@ func (o *seccompOptions) explainLogged(text string, args []string) error {
 		}
 		found++
 		fmt.Println(escape.Message(logged.String()))
-		if len(args) == 0 || logged.Name == "" {
+		if profile == nil || logged.Name == "" {
 			continue
-		}
-		native, profile, err := o.read(args[0])
-		if err != nil {
-			return err
 		}
 		if err := o.explainCall(native, args[0], profile, logged.Name); err != nil {
 			return err

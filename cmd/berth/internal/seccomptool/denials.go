@@ -27,6 +27,7 @@ type Denials struct {
 	at      string
 	mu      sync.Mutex
 	kinds   []*Denial
+	grants  []grant
 	err     error
 	ended   chan struct{}
 }
@@ -113,15 +114,25 @@ func (d *Denials) note(c *seccomp.Call, errno unix.Errno) {
 	d.kinds = append(d.kinds, n)
 }
 
-// capabilityFor is what Berth's default profile allows the call with.
+// A grant is the filter of Berth's default profile with one more capability.
+type grant struct {
+	capability string
+	filter     *seccomp.Filter
+}
+
+// capabilityFor is what Berth's default profile allows the call with. The filters are compiled for
+// the first kind, and serve all.
 func (d *Denials) capabilityFor(c *seccomp.Call) string {
-	for _, name := range seccomp.DefaultCapabilities() {
-		f, err := seccomp.Compile(seccomp.Default(append([]string{name}, d.Capabilities...)...))
-		if err != nil {
-			continue
+	if d.grants == nil {
+		for _, name := range seccomp.DefaultCapabilities() {
+			if f, err := seccomp.Compile(seccomp.Default(append([]string{name}, d.Capabilities...)...)); err == nil {
+				d.grants = append(d.grants, grant{name, f})
+			}
 		}
-		if action, _ := f.Verdict(c); action == specs.ActAllow {
-			return name
+	}
+	for _, g := range d.grants {
+		if action, _ := g.filter.Verdict(c); action == specs.ActAllow {
+			return g.capability
 		}
 	}
 	return ""

@@ -11,13 +11,14 @@ import (
 
 // describe is a call with the argument by which filters tell good from bad.
 func describe(c *seccomp.Call) string {
-	a := argumentOf(c.Name())
+	name := c.Name()
+	a := argumentOf(name)
 	if a == nil || a.memory {
 		return c.String()
 	}
 	value := c.Args[a.index] & (1<<32 - 1)
 	text := "0x" + strconv.FormatUint(value, 16)
-	switch c.Name() {
+	switch name {
 	case "clone", "unshare":
 		text = namespaceFlags(value)
 	case "setns":
@@ -29,7 +30,7 @@ func describe(c *seccomp.Call) string {
 	case "prctl", "ptrace", "bpf", "seccomp", "keyctl":
 		text = strconv.FormatUint(value, 10)
 	}
-	return c.String() + "(" + text + ")"
+	return name + "(" + text + ")"
 }
 
 // namespaceFlags names those of clone(2), and leaves out its other ones.
