@@ -52,34 +52,46 @@ func (f *Filter) Verdict(c *Call) (specs.LinuxSeccompAction, uint16) {
 	return actionOf(value), uint16(value & retData)
 }
 
-// Rule finds what in a profile decides a call: the JSON pointer of an entry, as /syscalls/7, or of
-// the default action, and what it does, as "ERRNO EPERM".
-func Rule(profile *specs.LinuxSeccomp, c *Call) (pointerTo, result string, err error) {
+// Rules are a profile's, to find what in it decides a call.
+type Rules struct {
+	policy *policy
+	tables []table
+}
+
+// RulesOf reads a profile, once for any number of calls.
+func RulesOf(profile *specs.LinuxSeccomp) (*Rules, error) {
 	p, tables, _, err := analyse(NativeArch(), profile)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
+	return &Rules{p, tables}, nil
+}
+
+// Decide finds what decides a call: the JSON pointer of an entry, as /syscalls/7, or of the default
+// action, and what it does, as "ERRNO EPERM".
+func (rules *Rules) Decide(c *Call) (pointerTo, result string) {
+	p := rules.policy
 	value, denying := p.enosys()
-	t := tableOf(tables, c.Arch)
-	if amd64 := tableOf(tables, specs.ArchX86_64); t == nil && c.Arch == specs.ArchX32 && amd64 != nil && denying && amd64.known {
-		return "/architectures", describe(value), nil // see layTable
+	t := tableOf(rules.tables, c.Arch)
+	if amd64 := tableOf(rules.tables, specs.ArchX86_64); t == nil && c.Arch == specs.ArchX32 && amd64 != nil && denying && amd64.known {
+		return "/architectures", describe(value) // see layTable
 	}
 	if t == nil {
-		return "/architectures", describe(badArch), nil
+		return "/architectures", describe(badArch)
 	}
 	i, named := slices.BinarySearchFunc(t.calls, c.Number, func(r resolved, number uint32) int { return cmp.Compare(r.number, number) })
 	if named {
 		for _, r := range t.calls[i].rules {
 			if r.holds(t.arch, &c.Args) {
-				return pointer("syscalls", r.entry), describe(r.action), nil
+				return pointer("syscalls", r.entry), describe(r.action)
 			}
 		}
-		return "/defaultAction", describe(p.fallback), nil
+		return "/defaultAction", describe(p.fallback)
 	}
 	if denying && t.known && c.Number > t.newest && ageTells(t.arch, c.Number) {
-		return "/defaultAction", describe(value), nil
+		return "/defaultAction", describe(value)
 	}
-	return "/defaultAction", describe(p.fallback), nil
+	return "/defaultAction", describe(p.fallback)
 }
 
 func (r *rule) holds(a *arch, args *[maxArgs]uint64) bool {

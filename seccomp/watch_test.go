@@ -13,7 +13,7 @@ import (
 	"github.com/berth-runtime/berth/seccomp/internal/cbpf"
 )
 
-// What Rule says of a call is what the filter does with it.
+// What Rules.Decide says of a call is what the filter does with it.
 func TestRuleIsWhatTheFilterDoes(t *testing.T) {
 	rounds := 400
 	if testing.Short() {
@@ -25,6 +25,10 @@ func TestRuleIsWhatTheFilterDoes(t *testing.T) {
 		p := randomProfile(r, false)
 		p.Architectures = kin(NativeArch())[:1+r.IntN(len(kin(NativeArch())))]
 		f, err := Compile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, err := RulesOf(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,9 +48,9 @@ func TestRuleIsWhatTheFilterDoes(t *testing.T) {
 				c.Args[i] = pick(r, values) + uint64(r.IntN(3)) - 1
 			}
 			value, _ := cbpf.Run(f.Program, &cbpf.Data{Number: c.Number, Arch: a.audit, Args: c.Args}, a.bigEndian)
-			at, result, err := Rule(p, c)
-			if err != nil || result != describe(value) {
-				t.Fatalf("%s %d %#x: Rule says %s by %s, %v, the filter %s\n%s", c.Arch, c.Number, c.Args, result, at, err, describe(value), asJSON(p))
+			at, result := rules.Decide(c)
+			if result != describe(value) {
+				t.Fatalf("%s %d %#x: Decide says %s by %s, the filter %s\n%s", c.Arch, c.Number, c.Args, result, at, describe(value), asJSON(p))
 			}
 			if action, data := f.Verdict(c); action != actionOf(value) || uint32(data) != value&retData {
 				t.Fatalf("Verdict says %s %d, the filter %s", action, data, describe(value))
@@ -123,6 +127,10 @@ func TestWatchedAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rules, err := RulesOf(p)
+	if err != nil {
+		t.Fatal(err)
+	}
 	parent := os.Getppid()
 	err = onFilteredThread(w, func(fd int) error {
 		l, err := Notify(fd)
@@ -134,7 +142,7 @@ func TestWatchedAnswers(t *testing.T) {
 			c, err := l.Receive()
 			if err == nil {
 				action, errno := f.Verdict(c)
-				at, result, _ := Rule(p, c)
+				at, result := rules.Decide(c)
 				if action != specs.ActErrno || errno != 95 || at != "/syscalls/0" || result != "ERRNO ENOTSUP" {
 					t.Errorf("%s: %s %d by %s: %s", c, action, errno, at, result)
 				}

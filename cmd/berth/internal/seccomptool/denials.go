@@ -22,14 +22,14 @@ type Denials struct {
 	Default      bool
 	Capabilities []string
 
-	profile *specs.LinuxSeccomp
-	filter  *seccomp.Filter
-	at      string
-	mu      sync.Mutex
-	kinds   []*Denial
-	grants  []grant
-	err     error
-	ended   chan struct{}
+	rules  *seccomp.Rules
+	filter *seccomp.Filter
+	at     string
+	mu     sync.Mutex
+	kinds  []*Denial
+	grants []grant
+	err    error
+	ended  chan struct{}
 }
 
 // A Denial is a kind of refused calls.
@@ -53,7 +53,8 @@ func NewDenials() *Denials { return &Denials{ended: make(chan struct{})} }
 // the profile's JSON pointer. Never is a call let through here, whatever goes wrong:
 // what the filter doesn't refuse by an errno has no business here.
 func (d *Denials) Serve(profile *specs.LinuxSeccomp, filter *seccomp.Filter, at string, l *seccomp.Listener) {
-	d.profile, d.filter, d.at = profile, filter, at
+	d.filter, d.at = filter, at
+	d.rules, _ = seccomp.RulesOf(profile) // it was compiled, so it can be read
 	defer close(d.ended)
 	for {
 		c, err := l.Receive()
@@ -86,10 +87,10 @@ func (d *Denials) answer(c *seccomp.Call) error {
 
 // note is made while the call waits, or its process might be gone.
 func (d *Denials) note(c *seccomp.Call, errno unix.Errno) {
-	rule, _, err := seccomp.Rule(d.profile, c)
-	if err != nil {
-		return // it was compiled
+	if d.rules == nil {
+		return
 	}
+	rule, _ := d.rules.Decide(c)
 	n := &Denial{Call: describe(c), Errno: errnoName(errno), Rule: d.at + rule, Count: 1}
 	d.mu.Lock()
 	defer d.mu.Unlock()
