@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"slices"
+
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/program"
 	"golang.org/x/sys/unix"
@@ -12,7 +14,7 @@ func (c *compiler) devices() {
 		d := &c.p.Devices[i]
 		c.Because(d.At, "make the device "+d.Path)
 		if d.Bind {
-			c.bindDevice(d)
+			c.bindDevice(i, d)
 			continue
 		}
 		parent, base := c.parentOf(d.Path)
@@ -58,10 +60,26 @@ func (c *compiler) makeNode(i int, d *plan.Device, parent program.Cell, base str
 	})
 }
 
-// bindDevice takes the node from the host. The mount is read-only, as its inode is the host's: a
+// bindDevice mounts a node that was made outside. The mount of the host's own is read-only: a
 // container whose ids include the owner's, or that is its user's own, could change the mode, owner
 // and times that all others meet. The device can be written to all the same.
-func (c *compiler) bindDevice(d *plan.Device) {
+func (c *compiler) bindDevice(i int, d *plan.Device) {
+	target := func() program.Cell {
+		fd := c.target(d.Path, false)
+		if d.At != "" {
+			c.askFD(program.AskDevice, uint64(i), func(into program.Addr) { c.Set(into.Cell(), fd.Value()) })
+		}
+		return fd
+	}
+	if made := slices.IndexFunc(c.f.Devices, func(n Node) bool { return n.Device == i }); made >= 0 {
+		tree := c.Cell()
+		c.Set(tree, program.Int(int64(c.f.Devices[made].FD)))
+		at := target()
+		c.attach(tree, at)
+		c.close(at)
+		c.close(tree)
+		return
+	}
 	tree := c.Cell()
 	c.Call(unix.SYS_OPEN_TREE, cwd, c.CString(d.Path).Arg(), program.Imm(cloneTree)).Into(tree)
 	change := MountChange{Set: unix.MOUNT_ATTR_RDONLY}
@@ -72,10 +90,10 @@ func (c *compiler) bindDevice(d *plan.Device) {
 	}
 	protect := func() { c.changeAttributes(tree, change) }
 	c.whileDetached(protect)
-	target := c.target(d.Path, false)
-	c.attach(tree, target)
+	at := target()
+	c.attach(tree, at)
 	c.onceAttached(protect)
-	c.close(target)
+	c.close(at)
 	c.close(tree)
 }
 

@@ -33,6 +33,8 @@ type Facts struct {
 	Tasks []string
 	// Sources describes the source of each mount of the Plan, by index.
 	Sources []Source
+	// Devices are nodes that the runtime has made for devices of the Plan.
+	Devices []Node
 	// RootParent is the mount point that holds the root file system, where
 	// that mount must be taken out of its peer group first.
 	RootParent string
@@ -100,6 +102,9 @@ func (f *Facts) inherited() []int {
 			fds = append(fds, s.FD)
 		}
 	}
+	for _, n := range f.Devices {
+		fds = append(fds, n.FD)
+	}
 	return fds
 }
 
@@ -117,6 +122,9 @@ type Source struct {
 	// FD is a detached mount that the runtime has prepared, 0 for none.
 	FD int
 }
+
+// Node is a detached mount of a node for the device of that index.
+type Node struct{ Device, FD int }
 
 // CgroupDir is one hierarchy as it appears in the container.
 type CgroupDir struct {

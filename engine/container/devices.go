@@ -1,43 +1,108 @@
 package container
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
-// hostDevices looks at the devices of the config that are the host's own: in a user namespace none
-// can be made. One of other numbers would be given to the container under the name of that which
-// was asked for.
-func (m *maker) hostDevices() error {
+// boundDevices finds the devices of the config that are bound into a user namespace, where no
+// process can make one. The host's own node is taken if it is that device, with the mode and the
+// owner that the config asks for; otherwise a node is made, which takes root outside.
+func (m *maker) boundDevices(r reach) error {
 	for i := range m.plan.Devices {
 		d := &m.plan.Devices[i]
 		if !d.Bind || d.At == "" {
 			continue
 		}
-		var st unix.Stat_t
-		if err := unix.Stat(d.Path, &st); err != nil {
-			return fmt.Errorf("config.json: %s: take the device %s from the host, because it can't be created in a user namespace: %w", d.At, d.Path, err)
+		unfit := m.unfit(d)
+		if unfit == nil {
+			continue
 		}
-		if !isDevice(d, &st) {
-			return fmt.Errorf("config.json: %s: take the device %s (%c %d:%d) from the host, because it can't be created in a user namespace: it is another one there (%s)",
-				d.At, d.Path, d.Type, d.Major, d.Minor, fileKind(&st))
+		made, err := r.node(d)
+		if err == nil {
+			if m.spawn.Devices == nil {
+				m.spawn.Devices = map[int]int{}
+			}
+			m.spawn.Devices[i] = made
+			continue
+		}
+		if !errors.Is(err, unix.EPERM) {
+			err = fmt.Errorf("config.json: %s: make the device %s (%c %d:%d) for a user namespace: %w", d.At, d.Path, d.Type, d.Major, d.Minor, err)
+		} else if !errors.Is(unfit, errOtherOwner) {
+			err = fmt.Errorf("config.json: %s: take the device %s (%c %d:%d) from the host, because only root can make one for a user namespace: %w", d.At, d.Path, d.Type, d.Major, d.Minor, unfit)
+		} else {
+			err = nil // as before there were others: it is the device, with the host's mode and owner
+		}
+		if err := r.failed(err); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// errOtherOwner is why the host's node does not fit, where nothing else is wrong with it.
+var errOtherOwner = errors.New("it has another mode or owner there")
+
+// unfit tells why the host's node can't stand for the device of the config.
+func (m *maker) unfit(d *plan.Device) error {
+	var st unix.Stat_t
+	if err := unix.Stat(d.Path, &st); err != nil {
+		return err
+	}
+	ids := &m.plan.IDs
+	switch {
+	case !isDevice(d, &st):
+		return fmt.Errorf("it is another file there (%s)", fileKind(&st))
+	case d.Own && (st.Mode&0o7777 != d.Mode || st.Uid != hostID(d.UID, ids.UID) || st.Gid != hostID(d.GID, ids.GID)):
+		return errOtherOwner
+	}
+	return nil
+}
+
+// newNode makes the device in a file system of its own that is mounted nowhere, and gives a mount
+// of the node alone. A tmpfs of ours may be mounted nodev, as /run is.
+func newNode(d *plan.Device, ids *plan.IDMaps) (int, error) {
+	uid, gid := hostID(d.UID, ids.UID), hostID(d.GID, ids.GID)
+	if uid == ^uint32(0) || gid == ^uint32(0) {
+		return -1, fmt.Errorf("its owner %d:%d is not mapped", d.UID, d.GID)
+	}
+	dir, err := sys.NewTmpfs(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	kind := uint32(unix.S_IFCHR)
+	if d.Type == 'b' {
+		kind = unix.S_IFBLK
+	}
+	const name = "device"
+	if err := unix.Mknodat(dir, name, kind, int(unix.Mkdev(d.Major, d.Minor))); err != nil {
+		return -1, err
+	}
+	if err := unix.Fchownat(dir, name, int(uid), int(gid), unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return -1, err
+	}
+	if err := unix.Fchmodat(dir, name, d.Mode, 0); err != nil {
+		return -1, err
+	}
+	return unix.OpenTree(dir, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+}
+
 // sameDevice refuses a file that stands where a device is to be made, unless it
-// is that device ("MUST generate an error", config-linux.md).
+// is that device ("MUST generate an error", config-linux.md), or the empty file that a device
+// is bound to, of this run or an earlier one.
 func (m *maker) sameDevice(i, fd int) error {
 	d := &m.plan.Devices[i]
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return fmt.Errorf("look at %s: %w", d.Path, err)
 	}
-	if isDevice(d, &st) {
+	if isDevice(d, &st) || d.Bind && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0 {
 		return nil
 	}
 	at := ""

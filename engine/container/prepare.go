@@ -41,7 +41,7 @@ func (m *maker) prepare(r reach) error {
 	if err := m.sources(r); err != nil {
 		return err
 	}
-	if err := r.failed(m.hostDevices()); err != nil {
+	if err := m.boundDevices(r); err != nil {
 		return err
 	}
 	if p.Root.Discard {

@@ -18,6 +18,7 @@ import (
 type reach interface {
 	namespace(*plan.Namespace) (fd int, err error)
 	idmapped(*plan.Mount) (fd int, err error)
+	node(*plan.Device) (fd int, err error)
 	// enterGroup lets the child start in the container's own cgroup.
 	enterGroup() error
 	gate() (fd int, err error)
@@ -32,6 +33,14 @@ func (m opener) failed(err error) error { return err }
 
 func (m opener) idmapped(mount *plan.Mount) (int, error) {
 	fd, err := idmapped(mount, m.plan, m.joinedUserNamespace())
+	if err == nil {
+		m.fds = append(m.fds, fd)
+	}
+	return fd, err
+}
+
+func (m opener) node(d *plan.Device) (int, error) {
+	fd, err := newNode(d, &m.plan.IDs)
 	if err == nil {
 		m.fds = append(m.fds, fd)
 	}
@@ -94,6 +103,13 @@ type looker struct{ *maker }
 func (m looker) namespace(*plan.Namespace) (int, error) { return 0, nil }
 
 func (m looker) idmapped(*plan.Mount) (int, error) { return 0, nil }
+
+func (m looker) node(*plan.Device) (int, error) {
+	if !m.privileged() {
+		return -1, unix.EPERM
+	}
+	return 0, nil
+}
 
 func (m looker) gate() (int, error) { return 0, nil }
 

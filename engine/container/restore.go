@@ -365,6 +365,9 @@ func (b *bringer) outsideMounts() error {
 	}
 	for i := range b.plan.Devices {
 		if d := &b.plan.Devices[i]; d.Bind {
+			if err := b.unfit(d); err != nil && !errors.Is(err, errOtherOwner) {
+				return fmt.Errorf("config.json: %s: a restored container takes the device %s (%c %d:%d) from the host: %w", d.At, d.Path, d.Type, d.Major, d.Minor, err)
+			}
 			add(d.Path, d.Path)
 		}
 	}

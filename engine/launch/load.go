@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/berth-runtime/berth/engine/program"
+	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -72,17 +73,9 @@ func fill(fd int, image []byte) error {
 // nowhere, and read-only by the time that any other process can open it. It takes the
 // right to mount. To others the file looks as the memfd would: its name is gone.
 func detached(image []byte) (int, error) {
-	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	mount, err := sys.NewTmpfs(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
 	if err != nil {
-		return -1, os.NewSyscallError("fsopen", err)
-	}
-	defer unix.Close(fs)
-	if err := unix.FsconfigCreate(fs); err != nil {
-		return -1, os.NewSyscallError("fsconfig", err)
-	}
-	mount, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
-	if err != nil {
-		return -1, os.NewSyscallError("fsmount", err)
+		return -1, err
 	}
 	defer unix.Close(mount)
 	const name = "memfd:" + imageName

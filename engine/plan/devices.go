@@ -54,7 +54,8 @@ func devicesOf(list []specs.LinuxDevice, mounts []Mount, userNS bool) []Device {
 			continue // the host's makes terminals in the host's devpts: the link stays, see linksOf
 		}
 		d := Device{Path: path.Clean(l.Path), Type: l.Type[0], Major: uint32(l.Major), Minor: uint32(l.Minor),
-			Mode: 0o666, Bind: userNS, At: "/linux/devices/" + strconv.Itoa(i)}
+			Mode: 0o666, Own: l.FileMode != nil || l.UID != nil || l.GID != nil,
+			Bind: userNS, At: "/linux/devices/" + strconv.Itoa(i)}
 		if d.Type == 'u' {
 			d.Type = 'c' // mknod(1): u is an unbuffered character device
 		}

@@ -118,7 +118,9 @@ type Device struct {
 	Major, Minor uint32
 	Mode         uint32
 	UID, GID     uint32
-	// Bind takes the host's node by a bind mount; mknod is not to be had in a
+	// Own is set where the config names a mode or an owner.
+	Own bool
+	// Bind takes a node of the host's by a bind mount; mknod is not to be had in a
 	// user namespace.
 	Bind bool
 	At   string

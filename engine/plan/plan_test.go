@@ -186,7 +186,7 @@ func TestDevices(t *testing.T) {
 		{name: "none", count: defaults, want: Device{Path: "/dev/tty", Type: 'c', Major: 5, Mode: 0o666}},
 		{name: "none in a user namespace", userNS: true, count: defaults, want: Device{Path: "/dev/tty", Type: 'c', Major: 5, Mode: 0o666, Bind: true}},
 		{name: "fuse", list: []specs.LinuxDevice{{Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229, FileMode: mode(0o660), UID: ptr.To(uint32(1)), GID: ptr.To(uint32(2))}},
-			count: defaults + 1, want: Device{Path: "/dev/fuse", Type: 'c', Major: 10, Minor: 229, Mode: 0o660, UID: 1, GID: 2, At: "/linux/devices/0"}},
+			count: defaults + 1, want: Device{Path: "/dev/fuse", Type: 'c', Major: 10, Minor: 229, Mode: 0o660, UID: 1, GID: 2, Own: true, At: "/linux/devices/0"}},
 		{name: "unbuffered", list: []specs.LinuxDevice{{Path: "/dev/a", Type: "u", Major: 1, Minor: 2}},
 			count: defaults + 1, want: Device{Path: "/dev/a", Type: 'c', Major: 1, Minor: 2, Mode: 0o666, At: "/linux/devices/0"}},
 		{name: "fifo outside of /dev", list: []specs.LinuxDevice{{Path: "/run//pipe", Type: "p"}},
@@ -194,7 +194,7 @@ func TestDevices(t *testing.T) {
 		{name: "fifo in a user namespace", userNS: true, list: []specs.LinuxDevice{{Path: "/dev/pipe", Type: "p"}},
 			count: defaults + 1, want: Device{Path: "/dev/pipe", Type: 'p', Mode: 0o666, At: "/linux/devices/0"}},
 		{name: "instead of a default", list: []specs.LinuxDevice{{Path: "/dev/./null", Type: "c", Major: 1, Minor: 3, FileMode: mode(0o600)}},
-			count: defaults, want: Device{Path: "/dev/null", Type: 'c', Major: 1, Minor: 3, Mode: 0o600, At: "/linux/devices/0"}},
+			count: defaults, want: Device{Path: "/dev/null", Type: 'c', Major: 1, Minor: 3, Mode: 0o600, Own: true, At: "/linux/devices/0"}},
 		// A bind mounted /dev is somebody else's, but what is elsewhere is ours.
 		{name: "foreign /dev", mounts: []Mount{{Destination: "/dev", Bind: true}},
 			list:  []specs.LinuxDevice{{Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229}, {Path: "/opt/x", Type: "b", Major: 8}},
