@@ -41,6 +41,12 @@ func TestFeaturesMountOptions(t *testing.T) {
 	b := harness.New(t)
 	var f features.Features
 	harness.Decode(t, b.Berth("features").OK(t).Stdout, &f)
+	for _, word := range []string{"async", "bind", "defaults", "dev", "exec", "idmap", "noatime", "nodev", "noexec", "nosuid", "private", "rbind", "relatime", "remount", "ro", "rro", "rshared", "rslave",
+		"runbindable", "rw", "suid", "sync", "tmpcopyup"} { // config.md, "Linux mount options", among others
+		if !slices.Contains(f.MountOptions, word) {
+			t.Errorf("%q is not in the list: %q", word, f.MountOptions)
+		}
+	}
 	c := b.Container("/bin/true")
 	for _, word := range f.MountOptions {
 		switch word {
