@@ -151,6 +151,9 @@ func TestDifferential(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.report(t, 0)
+		if whole { // what all shares have kept
+			stale(t, rows, layouts(systemd()))
+		}
 		return
 	}
 	s := newStage(t)

@@ -15,6 +15,8 @@
 //	                                            one config, or lines of commands.txt, and all facts about it in files
 //	BERTH_DIFFERENTIAL_KEEP=/tmp/found go test …    keeps all differences, those that are explained as well
 //	BERTH_DIFFERENTIAL_AGAIN=/tmp/found go test …   tries the table on them, without running anything
+//	BERTH_DIFFERENTIAL=whole BERTH_DIFFERENTIAL_SHARE=2/24 …    a share of the whole; what all of them have kept, in one
+//	                                            file, is tried for rows that match nothing by whole and AGAIN
 //
 // To add an entry of config.json, or a value of one, add a line to configs.txt, in each section of
 // things that it touches; TestEveryEntry fails for an entry of the specification that has none. A
