@@ -160,10 +160,11 @@ func (g *group) enter(s *spawn) error {
 	return nil
 }
 
-// enterLate is enter for a group that others may freeze while we clone. What stands still before its
-// execve stops the thread that waits for it, which hears no signals and keeps its processor of Go's.
-// So the child begins outside, and from there clones itself into the group. Where a filter hides
-// clone3 it writes itself into cgroup.procs, which waits for a grace period of RCU (8 to 20 ms).
+// enterLate is enter for a group that others may freeze while we clone. What stands still before
+// its execve stops the thread that waits for it, which hears no signals and keeps its processor of
+// Go's. So the child begins outside, and from there clones itself into the group. Where a filter
+// hides clone3 it writes itself into cgroup.procs, which waits for a grace period of RCU (8 to 20
+// ms).
 func (g *group) enterLate(s *spawn) {
 	s.Cgroup, s.Group = -1, g.Directory("unified")
 	s.Facts.Tasks = tasksFiles(g.Group)
