@@ -131,8 +131,14 @@ func (g *Group) Signal(signal unix.Signal) error {
 // group is listed again: a number that was given to another process in between
 // is not on the second list.
 func (g *Group) signalListed(n *node, pids []int, signal unix.Signal) error {
-	// Descriptors are few by default (1024), processes need not be.
-	for chunk := range slices.Chunk(pids, 128) {
+	// Descriptors are few by default (1024), processes need not be. The list is read again for
+	// each chunk, so with more descriptors the chunks are larger.
+	size := 128
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
+		size = int(min(max(limit.Cur/8, 128), 4096))
+	}
+	for chunk := range slices.Chunk(pids, size) {
 		if err := g.signalChunk(n, chunk, signal); err != nil {
 			return err
 		}
@@ -150,12 +156,13 @@ func (g *Group) signalChunk(n *node, pids []int, signal unix.Signal) error {
 		fds[i] = fd
 	}
 	listed, err := g.procsOf(n, true)
+	slices.Sort(listed)
 	var failed error
 	for i, fd := range fds {
 		if fd < 0 {
 			continue
 		}
-		if err == nil && slices.Contains(listed, pids[i]) {
+		if _, there := slices.BinarySearch(listed, pids[i]); err == nil && there {
 			if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil && err != unix.ESRCH && failed == nil {
 				failed = &Error{Op: "signal the processes of", Path: n.full(""), Err: err}
 			}

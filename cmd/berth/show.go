@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -49,12 +50,16 @@ func (p *program) listCommand() *cli.Command {
 				}
 			}
 			if quiet {
+				out := bufio.NewWriter(os.Stdout)
 				for _, id := range ids {
-					fmt.Println(id)
+					fmt.Fprintln(out, id)
 				}
-				return nil
+				return out.Flush()
 			}
-			states := p.states(r, ids)
+			states, err := p.states(r, ids)
+			if err != nil {
+				return err
+			}
 			if format == "json" || asJSON {
 				return printStates(states)
 			}
@@ -69,20 +74,17 @@ func (p *program) listCommand() *cli.Command {
 
 // states looks at each container. One that is removed or still being made in
 // between is none of the caller's.
-func (p *program) states(r *container.Runtime, ids []string) []container.State {
-	var states []container.State
-	for _, id := range ids {
-		c, err := r.Load(id)
-		if err != nil {
-			if !errors.Is(err, container.ErrNotExist) {
-				p.log.Warn(err.Error())
-			}
-			continue
+func (p *program) states(r *container.Runtime, ids []string) ([]container.State, error) {
+	states := make([]container.State, 0, len(ids))
+	err := r.Each(ids, func(_ string, c *container.Container, err error) {
+		switch {
+		case err == nil:
+			states = append(states, c.State())
+		case !errors.Is(err, container.ErrNotExist):
+			p.log.Warn(err.Error())
 		}
-		states = append(states, c.State())
-		c.Close()
-	}
-	return states
+	})
+	return states, err
 }
 
 func printStates(states []container.State) error {
@@ -99,17 +101,22 @@ func printStates(states []container.State) error {
 // tableOf writes the columns that clients of OCI runtimes know. For people what is
 // long comes last, where a narrow terminal cuts it.
 func tableOf(states []container.State) error {
-	t := tabwriter.NewWriter(terminal.Lines(os.Stdout), 12, 1, 3, ' ', 0)
 	if terminal.IsTerminal(1) {
+		t := tabwriter.NewWriter(terminal.Lines(os.Stdout), 12, 1, 3, ' ', 0)
 		fmt.Fprint(t, "ID\tPID\tSTATUS\tOWNER\tCREATED\tBUNDLE\n")
 		for _, s := range states {
 			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, escape.Line(s.OwnerName()), s.Created.Local().Format(time.DateTime), escape.Line(s.Bundle))
 		}
 		return t.Flush()
 	}
+	out := bufio.NewWriter(os.Stdout)
+	t := tabwriter.NewWriter(out, 12, 1, 3, ' ', 0)
 	fmt.Fprint(t, "ID\tPID\tSTATUS\tBUNDLE\tCREATED\tOWNER\n")
 	for _, s := range states {
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", s.ID, s.Pid, s.Status, escape.Line(s.Bundle), s.Created.Format(time.RFC3339Nano), escape.Line(s.OwnerName()))
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return out.Flush()
 }

@@ -74,22 +74,19 @@ func (p *program) groups(r *container.Runtime, patterns []string) ([]cgrouptool.
 	if err != nil {
 		return nil, err
 	}
-	var list []cgrouptool.Named
-	for _, id := range ids {
-		if len(patterns) > 0 && !slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := path.Match(pattern, id); return ok }) {
-			continue
-		}
-		c, err := r.Load(id)
-		if err != nil {
-			if !errors.Is(err, container.ErrNotExist) {
-				p.log.Debug(err.Error()) // half made, or half removed
-			}
-			continue
-		}
-		if c.Cgroup.Path != "" {
-			list = append(list, cgrouptool.Named{Name: id, Path: c.Cgroup.Path})
-		}
-		c.Close()
+	if len(patterns) > 0 {
+		ids = slices.DeleteFunc(ids, func(id string) bool {
+			return !slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := path.Match(pattern, id); return ok })
+		})
 	}
-	return list, nil
+	list := make([]cgrouptool.Named, 0, len(ids))
+	err = r.Each(ids, func(id string, c *container.Container, err error) {
+		switch {
+		case err == nil && c.Cgroup.Path != "":
+			list = append(list, cgrouptool.Named{Name: id, Path: c.Cgroup.Path})
+		case err != nil && !errors.Is(err, container.ErrNotExist):
+			p.log.Debug(err.Error()) // half made, or half removed
+		}
+	})
+	return list, err
 }

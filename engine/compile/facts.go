@@ -27,9 +27,12 @@ type Facts struct {
 	// AwaitCgroup waits for the runtime to put the process into its cgroup, before
 	// anything is done that depends on it.
 	AwaitCgroup bool
+	// Group is the directory of a group of version 2 that the Program goes on in, in a clone
+	// of itself, 0 for none: see container.group.enterLate.
+	Group int
 	// Tasks are files to which the Program writes itself: tasks on version 1, which for a
 	// single-threaded process spares the RCU grace period that a write to cgroup.procs waits
-	// for (8 to 20 ms), and cgroup.procs where it was not cloned into a group of version 2.
+	// for (8 to 20 ms), and cgroup.procs where nothing can be cloned into a group of version 2.
 	Tasks []string
 	// Sources describes the source of each mount of the Plan, by index.
 	Sources []Source
@@ -89,7 +92,7 @@ func (f *Facts) inherited() []int {
 	if f.Gate >= 0 {
 		fds = append(fds, f.Gate)
 	}
-	for _, fd := range []int{f.RootFD, f.Spare} {
+	for _, fd := range []int{f.RootFD, f.Spare, f.Group} {
 		if fd > 0 {
 			fds = append(fds, fd)
 		}

@@ -6,13 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinCgroups waits for the cgroup that another process creates, and writes the
-// process into its cgroups by hand. It comes before any namespace: afterwards the paths
+// joinCgroups waits for the cgroup that another process creates, and brings the process
+// into those that the runtime's clone has not. It comes before any namespace: afterwards the paths
 // mean something else and the rights are gone.
 func (c *compiler) joinCgroups() {
 	if c.f.AwaitCgroup {
 		c.Because(c.p.Cgroup.At, "wait for systemd to start the unit")
 		c.ask(program.AskCgroup)
+	}
+	if c.f.Group > 0 {
+		c.forkInto()
 	}
 	if len(c.f.Tasks) == 0 {
 		return
@@ -86,14 +89,31 @@ func (c *compiler) namespaces() {
 
 const forkFlags = unix.CLONE_PARENT | uint64(unix.SIGCHLD)
 
-// fork goes on in a child that is the runtime's too (CLONE_PARENT), so that
-// a caller that waits for the container waits for the right process.
+// fork goes on in a child, which is in the namespaces that take hold of children only.
 func (c *compiler) fork() {
 	c.Because("/linux/namespaces", "fork into the new pid or time namespace")
+	c.goOnIn(c.Call(unix.SYS_CLONE, program.Imm(forkFlags), program.Int(0), program.Int(0), program.Int(0), program.Int(0)))
+}
+
+// forkInto goes on in a child that is in a group of version 2 from its beginning.
+func (c *compiler) forkInto() {
+	c.Because(c.p.Cgroup.At, "clone into the cgroup")
+	zero := program.Int(0)
+	// struct clone_args (clone(2)): the signal has to be 0 with CLONE_PARENT, and is the
+	// one that we have.
+	args := c.Words(program.Imm(unix.CLONE_PARENT|unix.CLONE_INTO_CGROUP),
+		zero, zero, zero, zero, zero, zero, zero, zero, zero, program.Int(int64(c.f.Group)))
+	c.goOnIn(c.Call(unix.SYS_CLONE3, args.Arg(), program.Int(cloneArgsSize)))
+}
+
+const cloneArgsSize = 88 // CLONE_ARGS_SIZE_VER2 of linux/sched.h
+
+// goOnIn goes on in the child of a clone, which is the runtime's too (CLONE_PARENT), so
+// that a caller that waits for the container waits for the right process.
+func (c *compiler) goOnIn(clone *program.Op) {
 	child := c.NewLabel()
 	record := c.request(program.Request{Kind: program.AskForked}, false)
-	c.Call(unix.SYS_CLONE, program.Imm(forkFlags), program.Int(0), program.Int(0), program.Int(0), program.Int(0)).
-		ZeroFails().Expect(child, unix.EPIPE).IntoAddr(record.Plus(program.AskValueAt))
+	clone.ZeroFails().Expect(child, unix.EPIPE).IntoAddr(record.Plus(program.AskValueAt))
 	c.tell(record)
 	c.Call(unix.SYS_EXIT_GROUP, program.Int(0))
 	c.Place(child)

@@ -25,7 +25,7 @@ type rights struct {
 	uid, gid                                  uint32
 	groups                                    []uint32
 	noNewPrivs, landlocked, filtered          bool
-	tasks                                     int    // cgroups of version 1 that were joined
+	tasks                                     int    // cgroups that were joined
 	joined                                    uint64 // CLONE_NEW… of the namespaces entered
 	visible                                   bool   // to the container
 }
@@ -39,18 +39,22 @@ type audit struct {
 	late    bool       // seen from its answer to AskReady on, and not from its fork
 	admin   bool       // CAP_SYS_ADMIN may be held for the loading of the filter
 	asked   bool
+	cgroups int // cgroups that it is to have joined
 	calls   int // made where it was seen
 	found   []string
 }
 
-func audited(t *testing.T, code *program.Program, p *plan.Plan, late, admin bool, allowed ...int) *audit {
+func audited(t *testing.T, code *program.Program, p *plan.Plan, f *compile.Facts, late, admin bool, allowed ...int) *audit {
 	t.Helper()
 	all := caps.Set(1<<41 - 1)
-	a := &audit{rights: rights{permitted: all, bounding: all, groups: []uint32{0, 4}}, plan: p, late: late, admin: admin, allowed: allowed}
+	a := &audit{rights: rights{permitted: all, bounding: all, groups: []uint32{0, 4}}, plan: p, late: late, admin: admin, allowed: allowed, cgroups: len(f.Tasks)}
 	for fd := range 40 {
 		a.FDs = append(a.FDs, fd)
 	}
 	a.Answer = a.answer
+	if f.Group > 0 {
+		a.cgroups++
+	}
 	result, err := refinterp.Run(code.Segment(), &a.Fake)
 	if err != nil || result.Failure != nil || !result.Gone {
 		t.Fatalf("the Program ended with %v, %+v after\n%s", err, result.Failure, strings.Join(a.Texts(), "\n"))
@@ -74,6 +78,12 @@ func (a *audit) answer(c refinterp.Call, mem *refinterp.Memory) (int64, bool) {
 		return list
 	}
 	switch c.Nr {
+	case unix.SYS_CLONE3:
+		a.tasks++
+		if a.joined != 0 {
+			a.found = append(a.found, "it enters its cgroup from within the container's namespaces")
+		}
+		return 0, true
 	case unix.SYS_CLONE:
 		if a.visible = a.visible || a.joined&unix.CLONE_NEWPID != 0 && !a.late; a.visible {
 			a.look(c)
@@ -142,7 +152,7 @@ func (a *audit) look(c refinterp.Call) {
 	say(p.NoNewPrivileges && !a.noNewPrivs, "no no_new_privs yet")
 	say(p.Landlock != nil && !a.landlocked, "not under Landlock yet")
 	say(p.Seccomp != nil && !a.filtered && !standsInTheWay(a.plan), "no seccomp filter yet")
-	say(!a.late && a.tasks != 2, "%d of 2 cgroups joined", a.tasks)
+	say(!a.late && a.tasks != a.cgroups, "%d of %d cgroups joined", a.tasks, a.cgroups)
 	for _, fd := range a.FDs {
 		say(fd > 2 && !slices.Contains(a.allowed, fd), "descriptor %d is open", fd)
 	}
@@ -150,7 +160,7 @@ func (a *audit) look(c refinterp.Call) {
 
 // added are the facts of a process that is added to a container.
 func added() *compile.Facts {
-	f := &compile.Facts{Report: 3, Gate: -1, LastCap: 40, OpenFiles: 1024, Fork: true, DropGroups: true, Tasks: []string{"/cpu/tasks", "/pids/tasks"}}
+	f := &compile.Facts{Report: 3, Gate: -1, LastCap: 40, OpenFiles: 1024, Fork: true, DropGroups: true, Group: 8, Tasks: []string{"/cpu/tasks", "/pids/tasks"}}
 	for i, flag := range []uintptr{unix.CLONE_NEWNS, unix.CLONE_NEWPID, unix.CLONE_NEWNET, unix.CLONE_NEWUSER} {
 		f.Joins = append(f.Joins, compile.Join{FD: 4 + i, Flag: flag, Text: "enter"})
 	}
@@ -204,20 +214,23 @@ func TestNeverMoreThanItWillBe(t *testing.T) {
 			}
 			for _, kind := range []string{"exec", "container", "pod"} {
 				var code *program.Program
+				f := added()
 				allowed := []int{3, 39} // the socket, and the filter's listener
 				late := kind == "container"
 				// Where nobody could reach for it.
 				admin := p.Namespace(specs.UserNamespace) != nil || p.Process.Bounding&(1<<19) == 0
 				switch kind {
 				case "container":
-					code, err = compile.Container(p, factsOf(p))
+					f = factsOf(p)
+					code, err = compile.Container(p, f)
 					allowed = append(allowed, 4) // the gate
 				case "pod":
-					code, err = compile.Container(p, inAPod(p))
+					f = inAPod(p)
+					code, err = compile.Container(p, f)
 					allowed, admin = append(allowed, 4), standsInTheWay(p)
 				default:
 					process := p.Process
-					code, err = compile.Exec(p, &process, added())
+					code, err = compile.Exec(p, &process, f)
 				}
 				if err != nil {
 					if !strings.Contains(err.Error(), "CAP_SYS_PTRACE") {
@@ -230,7 +243,7 @@ func TestNeverMoreThanItWillBe(t *testing.T) {
 					refused++ // exec refuses to add a process meanwhile
 					continue
 				}
-				a := audited(t, code, p, late, admin, allowed...)
+				a := audited(t, code, p, f, late, admin, allowed...)
 				if len(a.found) > 0 {
 					t.Fatalf("%s, round %d, %s:\n%s", name, round, kind, strings.Join(a.found, "\n"))
 				}
@@ -298,7 +311,7 @@ func TestTheAuditFinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Join(audited(t, code, p, false, false, 3).found, "\n")
+	text := strings.Join(audited(t, code, p, f, false, false, 3).found, "\n")
 	for _, want := range []string{"capabilities 1ffffffffff, will be 0", "bounding set", "descriptor 4 is open"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not find %q", want)

@@ -268,7 +268,7 @@ func (e *execer) launchBesideFirst(h *cgroup.Host) error {
 // enter lets the process start inside a group of the container's.
 func (e *execer) enter(g *cgroup.Group) error {
 	if e.o.IgnorePaused || e.mayBeFrozenMeanwhile(g) {
-		(&group{g}).enterByHand(&e.spawn)
+		(&group{g}).enterLate(&e.spawn)
 		return nil
 	}
 	return (&group{g}).enter(&e.spawn)
@@ -336,6 +336,9 @@ func (e *execer) enterSubgroups(g *cgroup.Group) error {
 				e.spawn.Cgroup = fd
 				continue
 			}
+		}
+		if e.spawn.Group == own {
+			e.spawn.Group = inner.Directory(controller)
 		}
 		for i, file := range e.spawn.Facts.Tasks {
 			if path.Dir(file) == own {

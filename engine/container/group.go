@@ -11,6 +11,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/engine/compile"
 	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/sys"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -159,15 +160,17 @@ func (g *group) enter(s *spawn) error {
 	return nil
 }
 
-// enterByHand is enter for a group that others may freeze while we clone: a child that stands still
-// before its execve stops the thread that waits for it, and that one hears no signals and keeps its
-// processor of Go's. By its own hand the child enters after its execve, which takes 8 to 20 ms
-// longer.
-func (g *group) enterByHand(s *spawn) {
-	s.Cgroup = -1
+// enterLate is enter for a group that others may freeze while we clone. What stands still before
+// its execve stops the thread that waits for it, which hears no signals and keeps its processor of
+// Go's. So the child begins outside, and from there clones itself into the group. Where a filter
+// hides clone3 it writes itself into cgroup.procs, which waits for a grace period of RCU (8 to 20
+// ms).
+func (g *group) enterLate(s *spawn) {
+	s.Cgroup, s.Group = -1, g.Directory("unified")
 	s.Facts.Tasks = tasksFiles(g.Group)
-	if dir := g.Directory("unified"); dir != "" {
-		s.Facts.Tasks = append(s.Facts.Tasks, dir+"/cgroup.procs")
+	if s.Group != "" && !sys.HasClone3() {
+		s.Facts.Tasks = append(s.Facts.Tasks, s.Group+"/cgroup.procs")
+		s.Group = ""
 	}
 }
 

@@ -208,20 +208,18 @@ func readFileAt(dir int, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	data := make([]byte, 0, 4096)
+	var block [4096]byte // on the stack: with many containers there are many files, most of them short
+	var data []byte
 	for {
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
-		}
-		n, err := unix.Read(fd, data[len(data):cap(data)])
+		n, err := unix.Read(fd, block[:])
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		data = data[:len(data)+n]
-		if n == 0 || len(data) < cap(data) {
+		data = append(data, block[:n]...)
+		if n < len(block) {
 			return data, nil
 		}
 	}

@@ -204,6 +204,33 @@ func (r *Runtime) Load(id string) (*Container, error) {
 	return c, nil
 }
 
+// Each loads one container after another, and closes it when done with it. What is not to be loaded
+// comes with the error that says why.
+func (r *Runtime) Each(ids []string, do func(id string, c *Container, err error)) error {
+	root, err := r.openRoot()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
+	for _, id := range ids {
+		c, err := r.open(root, id)
+		if err != nil {
+			do(id, nil, err)
+			continue
+		}
+		if err := c.reload(); err != nil {
+			do(id, nil, halfMade(id, err))
+		} else {
+			do(id, c, nil)
+		}
+		c.Close()
+	}
+	return nil
+}
+
 // LoadLocked is Load for who goes on to Start or Delete the container, without force:
 // these read what is on record under the container's lock, and need not do so again.
 func (r *Runtime) LoadLocked(id string) (*Container, error) {

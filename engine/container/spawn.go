@@ -1,6 +1,7 @@
 package container
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -18,6 +19,10 @@ type spawn struct {
 	// Gate is the listening socket that the child waits at, and Root a directory to
 	// change to; -1 for none.
 	Gate, Root int
+	// Group is the directory of a group of version 2 that the child goes on in by a clone of
+	// itself, "" for none: see enterLate.
+	Group string
+	group int // it, open
 	// Joins are the namespaces to enter, by our descriptors of them.
 	Joins []compile.Join
 	// Mounts are detached mounts by index of the Plan's mounts.
@@ -28,6 +33,14 @@ type spawn struct {
 
 // start clones the child. It may be called again where it has failed.
 func (s *spawn) start(compiled func(*compile.Facts) (*program.Program, error)) (*launch.Child, error) {
+	if s.Group != "" {
+		fd, err := unix.Open(s.Group, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, fmt.Errorf("open the cgroup %s: %w", s.Group, err)
+		}
+		defer unix.Close(fd)
+		s.group = fd
+	}
 	s.inherit()
 	s.Program = func(n *launch.Numbers) (*program.Program, error) {
 		s.number(n)
@@ -47,7 +60,12 @@ func (s *spawn) foresee(compiled func(*compile.Facts) (*program.Program, error))
 func (s *spawn) inherit() {
 	s.Inherited = s.Inherited[:0]
 	s.each(func(fd int, _ *int) { s.Inherited = append(s.Inherited, fd) })
-	s.Forks = s.Facts.Fork
+	s.Forks = 0
+	for _, forks := range [...]bool{s.Group != "", s.Facts.Fork} {
+		if forks {
+			s.Forks++
+		}
+	}
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
 		s.Facts.OpenFiles = limit.Max
@@ -85,6 +103,9 @@ func (s *spawn) each(do func(fd int, number *int)) {
 	}
 	if s.Root >= 0 {
 		do(s.Root, &s.Facts.RootFD)
+	}
+	if s.Group != "" {
+		do(s.group, &s.Facts.Group)
 	}
 	if s.Facts.NoMountSetattr {
 		do(int(s.Stdio[0]), &s.Facts.Spare) // whatever; it is there to be replaced

@@ -60,7 +60,7 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 		e.explainExec(pid)
 	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE:
 		e.Reason = f.Errno.Error() + " (are user namespaces allowed here? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu; run berth doctor)"
-	case f.Errno == unix.EAGAIN && f.Nr == unix.SYS_CLONE:
+	case f.Errno == unix.EAGAIN && (f.Nr == unix.SYS_CLONE || f.Nr == unix.SYS_CLONE3):
 		e.Reason = f.Errno.Error() + " (a limit of processes is reached, linux.resources.pids.limit or RLIMIT_NPROC: exec needs two more for an instant)"
 	case f.Errno == unix.ENOSPC && f.Nr == unix.SYS_UNSHARE:
 		e.Reason = "a limit of /proc/sys/user/max_*_namespaces is reached"

@@ -60,7 +60,7 @@ func (s *Spawn) patience() patience {
 // it reports false then.
 func (c *Child) await() (bool, error) {
 	fds := []unix.PollFd{{Fd: int32(c.report), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN}, {Fd: -1}}
-	if c.forks {
+	if c.forks > 0 {
 		fds[1].Fd = int32(c.PidFD)
 	}
 	return c.patience.poll(fds)

@@ -42,7 +42,7 @@ func (c *Child) Serve(until program.Ask, handle Handler) error {
 			if err := c.follow(int(ask.Value)); err != nil {
 				return err
 			}
-			c.forks = false
+			c.forks--
 			if err := c.Answer(); err != nil {
 				return err
 			}
@@ -202,14 +202,20 @@ func (c *Child) follow(pid int) error {
 	if err != nil {
 		return err
 	}
-	old := c.Pid
-	if c.PidFD >= 0 {
-		unix.Close(c.PidFD)
-	}
+	old, oldFD := c.Pid, c.PidFD
 	c.Pid, c.PidFD = pid, fd
-	var status unix.WaitStatus
+	// Its exit is all that it has left to do, and it may be in a cgroup that the container
+	// freezes before it comes to that.
+	_ = unix.Kill(old, unix.SIGKILL)
+	if oldFD >= 0 {
+		_, _ = sys.Poll([]unix.PollFd{{Fd: int32(oldFD), Events: unix.POLLIN}}, int(killBound.Milliseconds()))
+		unix.Close(oldFD)
+	}
+	if !ends(old, killBound) {
+		return nil // one that the version 1 freezer holds: it is reaped as orphans are
+	}
 	for {
-		if _, err := unix.Wait4(old, &status, 0, nil); err != unix.EINTR {
+		if _, err := unix.Wait4(old, nil, 0, nil); err != unix.EINTR {
 			return nil
 		}
 	}
@@ -279,7 +285,7 @@ func (c *Child) Kill() {
 		c.minder.release()
 		c.Detach()
 	}
-	if c.forks {
+	if c.forks > 0 {
 		c.reapLost() // it may have forked, and the news of that not have come
 	}
 }

@@ -15,8 +15,8 @@ import (
 type Spawn struct {
 	// Program is compiled once the numbers of the descriptors are known.
 	Program func(*Numbers) (*program.Program, error)
-	// Forks says that the Program goes on in a child.
-	Forks bool
+	// Forks is how often the Program goes on in a child.
+	Forks int
 
 	// Stdio are the child's first three descriptors, Preserved those from 3 on.
 	Stdio     [3]uintptr
@@ -63,8 +63,8 @@ type Child struct {
 	reasoned bool
 	// name is what the kernel calls the process until it executes its program.
 	name string
-	// forks is set until the news of a fork has come.
-	forks bool
+	// forks is how many forks there is still to be news of.
+	forks int
 	image file // what it executes
 	// stamps reads the message by which a traced Program tells of its calls.
 	stamps *stamps
@@ -110,7 +110,7 @@ func (s *Spawn) Start() (*Child, error) {
 		return nil, spawnError(err, s)
 	}
 	child := &Child{Pid: pid, PidFD: pidfd, report: ours, minder: minder.keep(), name: name, forks: s.Forks}
-	if child.forks {
+	if child.forks > 0 {
 		child.image = fileAt("/proc/self/fd/" + strconv.Itoa(image))
 	}
 	child.explain = func(f program.Failure) error { return Explain(p, f, child.Pid, child.reason) }

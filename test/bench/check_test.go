@@ -3,6 +3,7 @@ package main
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-runtime/berth/engine/host"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/spec"
+	"github.com/berth-runtime/berth/internal/test/wait"
 	"github.com/berth-runtime/berth/seccomp"
 	"github.com/berth-runtime/berth/test/harness"
 )
@@ -121,7 +123,7 @@ func TestSystemCalls(t *testing.T) {
 	if n := len(harness.Hierarchies(t)); n < 5 || n > 10 {
 		harness.Skip(t, "the numbers are for cgroup v1 with ten hierarchies, here are %d", n)
 	}
-	count := func(name string, call *harness.Command, flags ...string) {
+	calls := func(name string, call *harness.Command, flags ...string) int {
 		t.Helper()
 		// -ff: a file for each thread, so that their lines don't mix.
 		out := b.Path("trace-" + strings.ReplaceAll(name, " ", "-"))
@@ -131,7 +133,11 @@ func TestSystemCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		within(t, name, callsIn(t, files))
+		return callsIn(t, files)
+	}
+	count := func(name string, call *harness.Command, flags ...string) {
+		t.Helper()
+		within(t, name, calls(name, call, flags...))
 	}
 	c := b.Container("/bin/true")
 	c.Spec.Linux.Resources = nil
@@ -147,9 +153,40 @@ func TestSystemCalls(t *testing.T) {
 	count("system calls: state", c.Command("state", nil))
 	count("system calls: start", c.Command("start", nil))
 	count("system calls: exec", c.Command("exec", nil, "/bin/true"))
+	alone := calls("list of one", b.Command("list"))
+	const more = 4
+	var others []*harness.Container
+	for range more {
+		other := b.Container("/bin/sleep", "1000")
+		other.RunDetached()
+		others = append(others, other)
+	}
+	within(t, "system calls: list, each container", (calls("list of more", b.Command("list"))-alone)/more)
+	for _, other := range others {
+		other.Delete("--force")
+		other.WaitExit()
+	}
+	countKillAll(t, b, calls)
 	count("system calls: kill", c.Command("kill", nil, "KILL"))
 	c.WaitExit() // else it would be a matter of the machine's mood whether delete waits
 	count("system calls: delete", c.Command("delete", []string{"--force"}))
+}
+
+// countKillAll counts what a signal to many processes takes: a descriptor of each, and few looks at
+// which there are.
+func countKillAll(t *testing.T, b *harness.Box, calls func(string, *harness.Command, ...string) int) {
+	t.Helper()
+	const processes = 600
+	c := b.Container("/bin/sh", "-c", fmt.Sprintf("i=1; while [ $i -lt %d ]; do sleep 1000 & i=$((i+1)); done; wait", processes))
+	c.RunDetached()
+	procs := filepath.Join(harness.Hierarchies(t)[0].Dir, c.Spec.Linux.CgroupsPath, "cgroup.procs")
+	wait.Until(t, "the container has all of its processes", func() bool {
+		text, _ := os.ReadFile(procs)
+		return strings.Count(string(text), "\n") == processes
+	})
+	within(t, "system calls: kill --all of 600 processes", calls("kill --all", c.Command("kill", []string{"--all"}, "TERM")))
+	c.Delete("--force")
+	c.WaitExit()
 }
 
 var callLine = regexp.MustCompile(`^([a-z0-9_]+)\(`)

@@ -28,6 +28,7 @@ var groups = []group{
 	{"parallel", "8 runs at once; 200 containers created and removed at once", (*bench).parallelRows},
 	{"memory", "smallest limit, the created init, the command line", (*bench).memoryRows},
 	{"containerd", "through containerd: each call, ctr run, starts per second, the idle shim", (*bench).containerdRows},
+	{"growth", "cost against what else there is on the host: mounts, containers, cgroups, processes", (*bench).growthRows},
 	{"library", "cgroup and seccomp libraries, decoding of config.json", (*bench).libraryRows},
 }
 
@@ -42,6 +43,8 @@ type bench struct {
 	views   map[string]*view
 	shims   string // our shim's path
 	bare    string // path of a Go program that does nothing, "" for none
+	floor   string // path of the C floor, "" for none
+	quiet   quiet
 	null    *os.File
 	ids     int
 	report  *Report
@@ -58,15 +61,23 @@ func main() {
 	bin := flag.String("bin", "bin", "folder of the programs that were built")
 	bare := flag.String("bare", "", "a Go program that does nothing, to measure beside --version")
 	out := flag.String("docs", "", "folder whose performance.json, performance.svg and performance.md are made anew")
+	floor := flag.String("floor", "", "source of the C program that does the least")
+	peers := map[string]string{}
+	for _, name := range []string{"crun", "runc"} {
+		flag.Func(name, "the peer, with what executes it in front (default: the one that is installed)", func(words string) error {
+			peers[name] = words
+			return nil
+		})
+	}
 	draw := flag.Bool("draw", false, "measure nothing: make the table and the plot of the results that there are")
 	flag.Parse()
-	if err := mainError(*rounds, *rows, *bin, *bare, *out, *draw); err != nil {
+	if err := mainError(*rounds, *rows, *bin, *bare, *floor, *out, *draw, peers); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func mainError(rounds int, rows, bin, bare, docs string, draw bool) error {
+func mainError(rounds int, rows, bin, bare, floor, docs string, draw bool, peers map[string]string) error {
 	if draw {
 		r, err := readReport(docs)
 		if err != nil {
@@ -78,11 +89,12 @@ func mainError(rounds int, rows, bin, bare, docs string, draw bool) error {
 	if err != nil {
 		return err
 	}
-	b, err := newBench(rounds, bin)
+	b, err := newBench(rounds, bin, peers)
 	if err != nil {
 		return err
 	}
 	b.bare = bare
+	b.buildFloor(floor)
 	begun := time.Now()
 	b.stopOnSignal()
 	for _, g := range chosen {
@@ -100,6 +112,7 @@ func mainError(rounds int, rows, bin, bare, docs string, draw bool) error {
 	if err != nil {
 		return err
 	}
+	b.report.Machine.Busy = b.quiet.busy
 	progress("done in %s", time.Since(begun).Round(time.Second))
 	fmt.Print(b.report.text())
 	if docs == "" {
@@ -127,7 +140,7 @@ func choose(rows string) ([]group, error) {
 	return chosen, nil
 }
 
-func newBench(rounds int, bin string) (*bench, error) {
+func newBench(rounds int, bin string, peers map[string]string) (*bench, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("it makes containers with all engines, which takes root")
 	}
@@ -139,14 +152,14 @@ func newBench(rounds int, bin string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{dir: dir, rounds: rounds, pause: 150 * time.Millisecond, cgroup: fmt.Sprintf("berth-bench-%d", os.Getpid())}
-	if err := b.prepare(bin); err != nil {
+	b := &bench{dir: dir, rounds: rounds, pause: 150 * time.Millisecond, quiet: quiet{left: 2 * time.Minute}, cgroup: fmt.Sprintf("berth-bench-%d", os.Getpid())}
+	if err := b.prepare(bin, peers); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	return b, nil
 }
 
-func (b *bench) prepare(bin string) error {
+func (b *bench) prepare(bin string, peers map[string]string) error {
 	var err error
 	if b.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return err
@@ -157,7 +170,7 @@ func (b *bench) prepare(bin string) error {
 	if b.state, err = stateFolder(); err != nil {
 		return err
 	}
-	if b.engines, err = findEngines(bin, b.state); err != nil {
+	if b.engines, err = findEngines(bin, b.state, peers); err != nil {
 		return err
 	}
 	if err := b.makeRoot(); err != nil {

@@ -27,6 +27,7 @@ type Machine struct {
 	CPUs                  int
 	MemoryMiB             int64
 	Load                  string // of the last minute, at the beginning
+	Busy                  int    `json:",omitempty"` // rounds that were begun while the CPUs were not idle
 }
 
 // Row is one thing that contenders did in turns.
@@ -34,6 +35,9 @@ type Row struct {
 	Group, Name, Unit string
 	// More is set where more is better.
 	More bool `json:",omitempty"`
+	// Axis and At say what there was, and how much, while a row of growth was measured.
+	Axis string  `json:",omitempty"`
+	At   float64 `json:",omitempty"`
 	// Target has, by contender, what the ratio of the medians is to be: at most, or
 	// at least where more is better.
 	Target map[string]float64 `json:",omitempty"`
@@ -45,6 +49,7 @@ type Cell struct {
 	Contender        string
 	Median, Min, Max float64 `json:",omitempty"`
 	CPU              float64 `json:",omitempty"` // milliseconds
+	Faults           float64 `json:",omitempty"` // pages
 	Rounds           int     `json:",omitempty"`
 	Failed           string  `json:",omitempty"`
 }
@@ -81,11 +86,14 @@ func (r *Row) reached(peer string, ratio float64) (target float64, reached, want
 func newReport(b *bench) *Report {
 	r := &Report{Machine: machine(), Versions: map[string]string{}}
 	for _, e := range b.engines {
-		r.Versions[e.name] = version(e.path, "--version")
+		r.Versions[e.name] = version(e.words("--version"))
+		if e.what != "" {
+			r.Versions[e.name] += " (" + e.what + ")"
+		}
 	}
 	for _, name := range []string{"containerd"} {
 		if path, err := exec.LookPath(name); err == nil {
-			r.Versions[name] = version(path, "--version")
+			r.Versions[name] = version([]string{path, "--version"}) + " (" + packaged() + ")"
 		}
 	}
 	return r
@@ -169,6 +177,11 @@ func (r *Report) writeDocs(dir string) error {
 	}
 	if err := os.WriteFile(filepath.Join(dir, "performance.svg"), []byte(r.plot()), 0o644); err != nil {
 		return err
+	}
+	if growth := r.growthPlot(); growth != "" {
+		if err := os.WriteFile(filepath.Join(dir, growthFile), []byte(growth), 0o644); err != nil {
+			return err
+		}
 	}
 	page := filepath.Join(dir, "performance.md")
 	text, err := os.ReadFile(page)

@@ -23,7 +23,7 @@ func (b *bench) commandRows() error {
 		{"create", 0.75, 0.20, func(l *life) []string { return []string{"create", "--bundle", l.dir, "--pid-file", l.pidFile, l.id} }},
 		{"state", 0.60, 0.30, func(l *life) []string { return []string{"state", l.id} }},
 		{"start", 0.60, 0.30, func(l *life) []string { return []string{"start", l.id} }},
-		{"exec", 0.55, 0.12, func(l *life) []string { return []string{"exec", l.id, "/bin/true"} }},
+		{"exec", 0.70, 0.12, func(l *life) []string { return []string{"exec", l.id, "/bin/true"} }},
 		{"ps", 0, 0, func(l *life) []string { return []string{"ps", l.id} }},
 		{"ps --format json", 0, 0, func(l *life) []string { return []string{"ps", "--format", "json", l.id} }},
 		{"list", 0.60, 0.30, func(l *life) []string { return []string{"list"} }},
@@ -40,6 +40,7 @@ func (b *bench) commandRows() error {
 	}
 	v.do(func() {
 		for round := range b.rounds {
+			b.quiet.await()
 			for i := range lives {
 				l := lives[(i+round)%len(lives)]
 				if l.failed != nil || b.stopped.Load() {
@@ -86,7 +87,7 @@ func (b *bench) versionRow() {
 			if err != nil {
 				return least, err
 			}
-			s, err := b.time([]string{e.path, "--version"})
+			s, err := b.time(e.words("--version"))
 			return sample{value: s.value - least.value, cpu: s.cpu - least.cpu}, err
 		}})
 	}

@@ -26,7 +26,11 @@ func (b *bench) containerdRows() error {
 	}
 	for _, e := range b.engines {
 		if e.name != ours {
-			runtimes = append(runtimes, runtimeOf{name: e.name, shim: "io.containerd.runc.v2", engine: e.path})
+			path, err := e.program(b.dir)
+			if err != nil {
+				return err
+			}
+			runtimes = append(runtimes, runtimeOf{name: e.name, shim: "io.containerd.runc.v2", engine: path})
 		}
 	}
 	var d *daemon

@@ -13,6 +13,7 @@ import (
 type sample struct {
 	value float64 // milliseconds, or what the row's unit says
 	cpu   float64 // milliseconds of CPU of the command and of what it waited for
+	pages float64 // page faults of the same
 }
 
 // contender is what takes turns in a row.
@@ -27,23 +28,42 @@ func (b *bench) turns(row *Row, pause time.Duration, contenders []contender) {
 }
 
 func (b *bench) turnsOf(row *Row, pause time.Duration, rounds int, contenders []contender) {
+	b.measure(row, pause, rounds, 0, contenders)
+}
+
+// burst is how often a contender has its turn again, after the one that brings it and the
+// machine into the state of one that does so all the time: some writes to cgroups wait for
+// a grace period of RCU that another's turn in between would have them wait for anew.
+const burst = 5
+
+// bursts measures contenders in turns of several each, the first of which is not counted.
+func (b *bench) bursts(row *Row, contenders []contender) {
+	b.measure(row, 0, (b.rounds+burst-1)/burst, burst, contenders)
+}
+
+// measure has each contender take its turn in each round: one, or so many after one that is
+// not counted.
+func (b *bench) measure(row *Row, pause time.Duration, rounds, counted int, contenders []contender) {
 	samples := make([][]sample, len(contenders))
 	failed := make([]error, len(contenders))
 	for round := range rounds {
+		b.quiet.await()
 		for i := range contenders {
 			// Each round begins with another, so that none always comes after the same.
 			at := (i + round) % len(contenders)
-			if failed[at] != nil || b.stopped.Load() {
-				continue
-			}
 			time.Sleep(pause)
-			s, err := contenders[at].turn()
-			if err != nil {
-				failed[at] = err
-				progress("%s: %s: %v", row.Name, contenders[at].name, err)
-				continue
+			for turn := range 1 + counted {
+				if failed[at] != nil || b.stopped.Load() {
+					break
+				}
+				s, err := contenders[at].turn()
+				if err != nil {
+					failed[at] = err
+					progress("%s: %s: %v", row.Name, contenders[at].name, err)
+				} else if turn > 0 || counted == 0 {
+					samples[at] = append(samples[at], s)
+				}
 			}
-			samples[at] = append(samples[at], s)
 		}
 	}
 	for i, c := range contenders {
@@ -59,11 +79,11 @@ func cellOf(name string, samples []sample, failed error) Cell {
 	if len(samples) == 0 {
 		return Cell{Contender: name, Failed: "not measured"}
 	}
-	values, cpu := make([]float64, len(samples)), make([]float64, len(samples))
+	values, cpu, pages := make([]float64, len(samples)), make([]float64, len(samples)), make([]float64, len(samples))
 	for i, s := range samples {
-		values[i], cpu[i] = s.value, s.cpu
+		values[i], cpu[i], pages[i] = s.value, s.cpu, s.pages
 	}
-	return Cell{Contender: name, Median: median(values), Min: slices.Min(values), Max: slices.Max(values), CPU: median(cpu), Rounds: len(samples)}
+	return Cell{Contender: name, Median: median(values), Min: slices.Min(values), Max: slices.Max(values), CPU: median(cpu), Faults: median(pages), Rounds: len(samples)}
 }
 
 func median(values []float64) float64 {
@@ -115,7 +135,7 @@ func finish(p *os.Process, said *os.File, begun time.Time, words []string) (samp
 	}
 	usage := state.SysUsage().(*syscall.Rusage)
 	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	return sample{value: milliseconds(took), cpu: milliseconds(cpu)}, nil
+	return sample{value: milliseconds(took), cpu: milliseconds(cpu), pages: float64(usage.Minflt + usage.Majflt)}, nil
 }
 
 func output(said *os.File) string {

@@ -28,15 +28,15 @@ func (r *Row) line() string {
 func (r *Report) text() string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "row\tunit\tcontender\tmedian\tmin\tCPU ms\tratio\ttarget\t")
+	fmt.Fprintln(w, "row\tunit\tcontender\tmedian\tmin\tCPU ms\tfaults\tratio\ttarget\t")
 	for _, row := range r.Rows {
 		name, unit := row.Name, row.Unit
 		for i := range row.Cells {
 			c := &row.Cells[i]
 			if c.Failed != "" {
-				fmt.Fprintf(w, "%s\t%s\t%s\tfails\t\t\t\t\t\n", name, unit, c.Contender)
+				fmt.Fprintf(w, "%s\t%s\t%s\tfails\t\t\t\t\t\t\n", name, unit, c.Contender)
 			} else {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, unit, c.Contender, number(c.Median), number(c.Min), cpu(c), row.ratioText(c), row.targetText(c))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, unit, c.Contender, number(c.Median), number(c.Min), cpu(c), faults(c), row.ratioText(c), row.targetText(c))
 			}
 			name, unit = "", ""
 		}
@@ -51,12 +51,18 @@ func (r *Report) markdown() string {
 	m := r.Machine
 	fmt.Fprintf(&out, "\nMeasured on %s: Linux %s, %s, %d CPUs, %d MiB, %s; load before it began %s.\n", m.Date, m.Kernel, m.CPU, m.CPUs, m.MemoryMiB, m.OS, m.Load)
 	fmt.Fprintf(&out, "berth %s, crun %s, runc %s, containerd %s. Medians [minima]; ratio: our median by theirs.\n", r.Versions[ours], r.Versions["crun"], r.Versions["runc"], r.Versions["containerd"])
+	if m.Busy > 0 {
+		fmt.Fprintf(&out, "Rounds that were begun while the CPUs were not idle: %d.\n", m.Busy)
+	}
+	if slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Axis != "" }) {
+		fmt.Fprintf(&out, "\n![cost against what else there is on the host](%s)\n", growthFile)
+	}
 	missed := 0
 	for _, g := range groups {
 		if !slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Group == g.name }) {
 			continue
 		}
-		fmt.Fprintf(&out, "\n### %s\n\n| | contender | median [min] | CPU ms | ratio | aim | |\n| --- | --- | ---: | ---: | ---: | ---: | --- |\n", g.summary)
+		fmt.Fprintf(&out, "\n### %s\n\n| | contender | median [min] | CPU ms | page faults | ratio | aim | |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n", g.summary)
 		for _, row := range r.Rows {
 			if row.Group != g.name {
 				continue
@@ -65,7 +71,7 @@ func (r *Report) markdown() string {
 			for i := range row.Cells {
 				c := &row.Cells[i]
 				if c.Failed != "" {
-					fmt.Fprintf(&out, "| %s | %s | fails | | | | |\n", name, c.Contender)
+					fmt.Fprintf(&out, "| %s | %s | fails | | | | | |\n", name, c.Contender)
 					name = ""
 					continue
 				}
@@ -73,7 +79,7 @@ func (r *Report) markdown() string {
 				if strings.HasPrefix(verdict, "missed") {
 					missed++
 				}
-				fmt.Fprintf(&out, "| %s | %s | %s [%s] | %s | %s | %s | %s |\n", name, c.Contender, number(c.Median), number(c.Min), cpu(c), row.ratioText(c), row.targetText(c), verdict)
+				fmt.Fprintf(&out, "| %s | %s | %s [%s] | %s | %s | %s | %s | %s |\n", name, c.Contender, number(c.Median), number(c.Min), cpu(c), faults(c), row.ratioText(c), row.targetText(c), verdict)
 				name = ""
 			}
 		}
@@ -93,6 +99,7 @@ func (r *Row) verdict(c *Cell) string {
 		lost = ratio < 1
 	}
 	_, reached, wanted := r.reached(c.Contender, ratio)
+	lost = lost && c.Contender != floorName // no runtime does less
 	switch {
 	case wanted && reached:
 		return "reached"
@@ -130,6 +137,13 @@ func cpu(c *Cell) string {
 		return ""
 	}
 	return number(c.CPU)
+}
+
+func faults(c *Cell) string {
+	if c.Faults == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f", c.Faults)
 }
 
 func number(v float64) string {
