@@ -13,6 +13,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/internal/settings"
 	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/inventory"
 	"github.com/berth-runtime/berth/node/plan"
 )
 
@@ -94,7 +95,7 @@ func (m *Machine) prepare(ctx context.Context, c *config.Config, before *plan.Fa
 	var f plan.Facts
 	if before != nil {
 		f = *before
-	} else if err := m.seldom(ctx, c, places, &f); err != nil {
+	} else if err := m.seldom(ctx, c, &f); err != nil {
 		return nil, err
 	}
 	if err := m.settings(ctx, places, &f); err != nil {
@@ -109,7 +110,7 @@ func (m *Machine) prepare(ctx context.Context, c *config.Config, before *plan.Fa
 }
 
 // seldom looks at what changes seldom.
-func (m *Machine) seldom(ctx context.Context, c *config.Config, places []plan.Place, f *plan.Facts) error {
+func (m *Machine) seldom(ctx context.Context, c *config.Config, f *plan.Facts) error {
 	capacity, err := m.Capacity()
 	if err != nil {
 		return err
@@ -120,10 +121,8 @@ func (m *Machine) seldom(ctx context.Context, c *config.Config, places []plan.Pl
 			return err
 		}
 	}
-	for _, p := range places {
-		if p.Role == plan.System {
-			f.Strays = m.strays(p.Path)
-		}
+	if f.Containers, err = inventory.Find(m.Root, m.Cgroups); err != nil {
+		return err
 	}
 	return m.processes(ctx, c, f)
 }

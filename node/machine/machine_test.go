@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -93,20 +92,32 @@ func TestDaemons(t *testing.T) {
 	}
 }
 
-func TestStrays(t *testing.T) {
+// Containers are found whatever made them, and a daemon's own helper is none.
+func TestContainers(t *testing.T) {
 	m := fake.New(t, "unified", true)
-	m.Group("/system.slice/docker-1.scope")
-	m.Group("/system.slice/ssh.service")
-	m.Process(20, "sh", "/bin/sh", "/system.slice/docker-1.scope", "pid:[7]")
-	m.Process(21, "sshd", "/usr/sbin/sshd", "/system.slice/ssh.service", "pid:[1]")
-	m.Write("/sys/fs/cgroup/system.slice/docker-1.scope/cgroup.procs", "20\n")
-	m.Write("/sys/fs/cgroup/system.slice/ssh.service/cgroup.procs", "21\n")
+	for pid, c := range map[int]struct{ group, namespace string }{
+		20: {"/system.slice/docker-1.scope", "pid:[7]"},
+		21: {"/system.slice/ssh.service", "pid:[1]"},
+		22: {"/machine.slice/libpod-2.scope", "pid:[8]"},
+		23: {"/machine.slice/libpod-conmon-2.scope", "pid:[1]"},
+		24: {"/system.slice/vm.service/payload", "pid:[9]"},
+	} {
+		m.Run(pid, c.group, c.namespace)
+	}
 	p, err := m.Prepare(context.Background(), m.Config(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(p.Facts.Strays, " "); got != "/system.slice/docker-1.scope" {
+	var got []string
+	for _, c := range p.Facts.Containers {
+		got = append(got, c.Name()+" "+c.Cgroup)
+	}
+	want := "docker/1 /system.slice/docker-1.scope"
+	if len(got) != 3 || got[0] != "podman/2 /machine.slice/libpod-2.scope" || got[1] != want || got[2] != "unknown/payload /system.slice/vm.service/payload" {
 		t.Errorf("%q", got)
+	}
+	if n := len(p.Outside()); n != 2 || len(p.Warnings) < 2 {
+		t.Errorf("%d are outside: %q", n, p.Warnings)
 	}
 }
 

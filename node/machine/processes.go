@@ -240,27 +240,3 @@ func (m *Machine) Score(pid int) (string, bool) {
 
 // ScoreFile is where the OOM score of a process is.
 func (m *Machine) ScoreFile(pid int) string { return process{m, pid}.file("oom_score_adj") }
-
-// strays finds containers directly in the units of the system container: by
-// processes in a pid namespace that is not ours, whatever the cgroup's name is.
-func (m *Machine) strays(path string) []string {
-	top, err := m.Cgroups.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer top.Close()
-	names, err := top.Children()
-	if err != nil {
-		return nil
-	}
-	var strays []string
-	for _, name := range names {
-		if g, err := m.Cgroups.Open(path + "/" + name); err == nil {
-			if m.IsContainer(g) {
-				strays = append(strays, g.Path())
-			}
-			g.Close()
-		}
-	}
-	return strays
-}

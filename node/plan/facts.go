@@ -5,6 +5,7 @@ import (
 	"github.com/berth-runtime/berth/internal/settings"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/config/resource"
+	"github.com/berth-runtime/berth/node/inventory"
 )
 
 // Facts are what a plan depends on.
@@ -30,8 +31,8 @@ type Facts struct {
 	Kubelet *Daemon
 	// Loose are processes that are in no cgroup but the root, without the kernel's.
 	Loose int
-	// Strays are cgroups of containers outside of the workloads.
-	Strays []string
+	// Containers are all that run, whatever made them.
+	Containers []inventory.Container
 }
 
 // Group is what is known of a cgroup.

@@ -125,9 +125,7 @@ func (p *Plan) look() {
 			p.warn("%s (pid %d) is in %s, so no reservation covers its usage: set Slice=system.slice in its unit, or Slice=kubernetes.slice", d.Name, d.PID, d.Cgroup)
 		}
 	}
-	for _, s := range p.Facts.Strays {
-		p.warn("%s is a container among the host's daemons, and counted as system-reserved: let its runtime put containers below %s (cgroup-parent of Docker, --cgroup-root of the kubelet)", s, p.Config.Workloads())
-	}
+	p.outside()
 	for _, s := range p.Steps {
 		limit, err := strconv.ParseInt(s.Value, 10, 64)
 		if used := p.Facts.Groups[s.Group].Memory; s.Memory && !s.Done() && err == nil && used > limit {

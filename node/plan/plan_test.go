@@ -8,6 +8,7 @@ import (
 	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/config/resource"
+	"github.com/berth-runtime/berth/node/inventory"
 )
 
 const gi = 1 << 30
@@ -262,7 +263,11 @@ func TestWarnings(t *testing.T) {
 		{"two that enforce", "cgroup-root: /\ncgroups-per-qos: true\npods-enforce: true", func(f *Facts) {
 			f.Kubelet = &Daemon{PID: 9, Cgroup: "/kubernetes.slice/kubelet.service"}
 		}, "manages /kubepods by itself"},
-		{"a container among the daemons", "", func(f *Facts) { f.Strays = []string{"/system.slice/docker-1.scope"} }, "/system.slice/docker-1.scope is a container among the host's daemons"},
+		{"containers among the daemons", "", func(f *Facts) {
+			for _, at := range []string{"/machine.slice/docker-1.scope", "/system.slice/docker-2.scope", "/system.slice/docker-3.scope", "/system.slice/docker-4.scope"} {
+				f.Containers = append(f.Containers, inventory.Container{ID: "x", Maker: inventory.Docker, Cgroup: at})
+			}
+		}, `/system.slice/docker-2.scope, /system.slice/docker-3.scope and 1 more of docker are outside of the workloads, and counted as system-reserved: set "cgroup-parent": "machine.slice" in /etc/docker/daemon.json`},
 		{"parameters are checked", "", func(f *Facts) { f.Parameters["kernel.panic"] = "0" }, "kernel.panic is 0, but 10 is right"},
 		{"a root that is deep", "cgroup-root: /a/b/c", func(*Facts) {}, "node.yaml:1: cgroup-root: /a/b/c is 3 levels below the root"},
 		{"a runtime that no reservation has", "oom-score-mode: off", func(f *Facts) {

@@ -180,6 +180,7 @@ func workloads(b *strings.Builder, n *Node) {
 			html.EscapeString(l.Name), pods, l.Containers, resource.Memory.Human(l.Use.Memory), l.Use.PIDs)
 	}
 	b.WriteString("</table>\n")
+	containersHTML(b, n.Plan)
 	if len(n.Plan.Facts.Daemons) > 0 {
 		b.WriteString("<h3>Daemons</h3><table><tr><th>daemon<th>cgroup<th>counted as<th class=number>pid<th class=number>OOM score<th class=number>wanted</tr>\n")
 		for _, d := range n.Plan.Facts.Daemons {

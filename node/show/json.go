@@ -82,11 +82,12 @@ func PlanJSON(p *plan.Plan) ([]byte, error) { return indent(ofPlan(p)) }
 // StatusJSON writes a node for programs.
 func StatusJSON(n *Node) ([]byte, error) {
 	return indent(struct {
-		Plan    planJSON      `json:"plan"`
-		Applied int           `json:"applied"`
-		Parts   []Share       `json:"parts"`
-		Use     *usage.Report `json:"use"`
-	}{ofPlan(n.Plan), n.Applied, n.Shares(), n.Now})
+		Plan       planJSON       `json:"plan"`
+		Applied    int            `json:"applied"`
+		Parts      []Share        `json:"parts"`
+		Use        *usage.Report  `json:"use"`
+		Containers []containerRow `json:"containers"`
+	}{ofPlan(n.Plan), n.Applied, n.Shares(), n.Now, containers(n.Plan)})
 }
 
 func indent(v any) ([]byte, error) {

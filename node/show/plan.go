@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/config/allocatable"
 	"github.com/berth-runtime/berth/node/plan"
@@ -193,7 +194,7 @@ func (s Style) remarks(p *plan.Plan) string {
 	if len(p.Warnings) > 0 {
 		b.WriteString("\n" + s.paint(yellow, "Warnings") + "\n")
 		for _, w := range p.Warnings {
-			b.WriteString("  ! " + w + "\n")
+			b.WriteString("  ! " + escape.Message(w) + "\n")
 		}
 	}
 	if len(p.Problems) > 0 {

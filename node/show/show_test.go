@@ -42,6 +42,8 @@ func node(t *testing.T) *Node {
 	running("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA.slice/cri-2.scope", "1073741824")
 	running("/kubepods.slice/kubepods-podB.slice/cri-3.scope", "536870912")
 	m.Group("/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podC.slice/cri-4.scope") // has ended
+	m.Run(30, "/machine.slice/libpod-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope", "pid:[5]")
+	m.Run(31, "/system.slice/docker-\x1b[31m.scope", "pid:[6]")
 	m.Group("/kubernetes.slice")
 	m.Write("/sys/fs/cgroup/system.slice/memory.current", "268435456\n")
 	m.Process(900, "containerd", "/usr/bin/containerd", "/system.slice/containerd.service", "pid:[1]")
@@ -65,6 +67,10 @@ func TestStatus(t *testing.T) {
 		"all            2           3      0.00        2.5Gi     9\n",
 		"memory  shared out sssssskkk###",
 		"containerd  /system.slice/containerd.service  system      900          0    -999\n",
+		"Containers of this node: docker 1, kubernetes 3, podman 1; 2 outside of the workloads\n",
+		"podman/0123456789ab /machine.slice/libpod-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope - (outside)",
+		`docker/\x1b[31m /system.slice/docker-\x1b[31m.scope system (outside)`,
+		"create it with --cgroup-parent kubepods.slice",
 	} {
 		if os.Geteuid() != 0 && strings.HasPrefix(want, "containerd") {
 			continue // its executable is ours here, and so it is not the host's daemon

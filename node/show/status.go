@@ -71,6 +71,7 @@ func (s Style) Status(n *Node) string {
 	b.WriteString("\n" + s.parts(n))
 	b.WriteString("\n" + s.bars(n))
 	b.WriteString("\n" + s.levels(n))
+	b.WriteString(s.containers(n.Plan))
 	b.WriteString(s.daemons(n.Plan))
 	if k := n.Now.Kubelet; k != "" {
 		fmt.Fprintf(&b, "\nThe kubelet is in %s, which uses %s of memory\n", k, resource.Memory.Human(n.Now.KubeletUse.Memory))

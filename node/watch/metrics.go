@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/node/config/resource"
+	"github.com/berth-runtime/berth/node/inventory"
 	"github.com/berth-runtime/berth/node/machine/usage"
 	"github.com/berth-runtime/berth/node/plan"
 )
@@ -92,6 +94,14 @@ func (x *exposition) plan(p *plan.Plan) {
 	}
 	x.family("berth_node_warnings", "gauge", "Warnings, as in status.")
 	x.sample("berth_node_warnings", float64(len(p.Warnings)))
+	x.family("berth_node_containers_outside", "gauge", "Running containers outside of the workloads' cgroup, by what made them, at the last full check.")
+	outside := map[inventory.Maker]int{}
+	for _, c := range p.Outside() {
+		outside[c.Maker]++
+	}
+	for _, maker := range slices.Sorted(maps.Keys(outside)) {
+		x.sample("berth_node_containers_outside", float64(outside[maker]), "maker", string(maker))
+	}
 }
 
 func (x *exposition) use(r *usage.Report) {

@@ -197,6 +197,19 @@ func (m *Machine) Process(pid int, comm, executable, cgroup, namespace string) {
 	m.Link("/proc/1/root", m.Dir)
 }
 
+// Run makes a cgroup with a process in it.
+func (m *Machine) Run(pid int, group, namespace string) {
+	m.T.Helper()
+	m.Group(group)
+	m.Process(pid, "sh", "/bin/sh", group, namespace)
+	for _, dir := range m.groupDirs(group) {
+		m.Write(dir+"/cgroup.procs", fmt.Sprintf("%d\n", pid))
+		if m.V2 {
+			m.Write(dir+"/cgroup.events", "populated 1\nfrozen 0\n")
+		}
+	}
+}
+
 // Root gives a process another root directory than the machine's, as that of a container.
 func (m *Machine) Root(pid int, dir string) {
 	m.T.Helper()
