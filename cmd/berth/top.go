@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/node/inventory"
 )
 
 func (p *program) topCommand() *cli.Command {
@@ -21,7 +23,9 @@ func (p *program) topCommand() *cli.Command {
 	c := &cli.Command{
 		Args: "[ID...]", Most: -1,
 		Summary: "Show the resource usage of containers, live.",
-		Help: "Shows all containers in the state directory, or those named; * and ? match parts of a name. %CPU is of one processor.\n" +
+		Help: "Shows all containers of this machine, or those named; * and ? match parts of a name. Those that berth did not create\n" +
+			"are called by their engine and id, as docker/3f9a0c41b27d; with --root, only those in that state directory are shown.\n" +
+			"%CPU is of one processor.\n" +
 			"Bars show the share of all processors, and of the memory limit. P.CPU, P.MEM and P.IO are pressure (PSI): the percentage\n" +
 			"of the last ten seconds in which some task waited. Keys: c, m, i, t, p sort, + and - change the interval, space\n" +
 			"refreshes, q quits. If the output is not a terminal, it prints one sample as plain lines, or -n of them.",
@@ -39,8 +43,16 @@ func (p *program) topCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
+		tools, err := p.cgroupTools(false)
+		if err != nil {
+			return err
+		}
+		others, err := p.others(tools.Host)
+		if err != nil {
+			return err
+		}
 		for _, pattern := range args {
-			if isPattern(pattern) {
+			if isPattern(pattern) || slices.ContainsFunc(others, func(o inventory.Container) bool { return o.Name() == pattern }) {
 				continue
 			}
 			c, err := r.Load(pattern)
@@ -49,10 +61,6 @@ func (p *program) topCommand() *cli.Command {
 			}
 			c.Close()
 		}
-		tools, err := p.cgroupTools(false)
-		if err != nil {
-			return err
-		}
 		debug.SetGCPercent(100) // this may last
 		depth := 0
 		if tree {
@@ -60,7 +68,7 @@ func (p *program) topCommand() *cli.Command {
 		}
 		ranking := tools.Ranking(o.order, runtime.NumCPU())
 		ranking.Title = "CONTAINER"
-		return o.run(tools.NewNamedMeter(func() ([]cgrouptool.Named, error) { return p.groups(r, args) }, depth), ranking)
+		return o.run(tools.NewNamedMeter(func() ([]cgrouptool.Named, error) { return p.groups(r, tools.Host, args) }, depth), ranking)
 	}
 	return c
 }
@@ -68,25 +76,51 @@ func (p *program) topCommand() *cli.Command {
 // isPattern says whether path.Match could find another name than the word itself.
 func isPattern(word string) bool { return strings.ContainsAny(word, `*?[\`) }
 
+// others are the containers of the machine, whatever made them; none where one state directory is
+// asked about.
+func (p *program) others(host *cgroup.Host) ([]inventory.Container, error) {
+	if p.rootGiven {
+		return nil, nil
+	}
+	return inventory.Find("", host)
+}
+
 // groups are the cgroups of the containers that are meant.
-func (p *program) groups(r *container.Runtime, patterns []string) ([]cgrouptool.Named, error) {
+func (p *program) groups(r *container.Runtime, host *cgroup.Host, patterns []string) ([]cgrouptool.Named, error) {
 	ids, err := r.List()
 	if err != nil {
 		return nil, err
 	}
-	if len(patterns) > 0 {
-		ids = slices.DeleteFunc(ids, func(id string) bool {
-			return !slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := path.Match(pattern, id); return ok })
-		})
+	meant := func(name string) bool {
+		return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok })
 	}
+	if p.rootGiven { // else all are looked at, to know which of the others are berth's
+		ids = slices.DeleteFunc(ids, func(id string) bool { return !meant(id) })
+	}
+	own := make(map[string]bool, len(ids))
 	list := make([]cgrouptool.Named, 0, len(ids))
 	err = r.Each(ids, func(id string, c *container.Container, err error) {
 		switch {
 		case err == nil && c.Cgroup.Path != "":
-			list = append(list, cgrouptool.Named{Name: id, Path: c.Cgroup.Path})
+			own[c.Cgroup.Path] = true
+			if meant(id) {
+				list = append(list, cgrouptool.Named{Name: id, Path: c.Cgroup.Path})
+			}
 		case err != nil && !errors.Is(err, container.ErrNotExist):
 			p.log.Debug(err.Error()) // half made, or half removed
 		}
 	})
-	return list, err
+	if err != nil {
+		return nil, err
+	}
+	others, err := p.others(host)
+	if err != nil {
+		return nil, err
+	}
+	for i := range others {
+		if o := &others[i]; !own[o.Cgroup] && meant(o.Name()) {
+			list = append(list, cgrouptool.Named{Name: o.Name(), Path: o.Cgroup})
+		}
+	}
+	return list, nil
 }

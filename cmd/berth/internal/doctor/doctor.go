@@ -76,7 +76,7 @@ func (m *Machine) Kind() Audience {
 func (m *Machine) Examine() []Finding {
 	var findings []Finding
 	checks := []func(*Machine) []Finding{containerInit, kernelVersion, cgroupLayout, controllers, delegation, systemd, subordinateIDs, mapPrograms,
-		namespaceLimits, securityModules, overlay, capabilities}
+		namespaceLimits, securityModules, overlay, capabilities, containers}
 	if m.Root == "" {
 		checks = append(checks, userNamespace, bus, kernelFeatures)
 	}
