@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/node/agree"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/enforce"
 	"github.com/berth-runtime/berth/node/enforce/record"
@@ -31,6 +32,7 @@ in it is also an option, and options override the file.`,
 			return []cli.Sub{
 				{Name: "plan", Define: planCommand}, {Name: "apply", Define: applyCommand}, {Name: "status", Define: statusCommand},
 				{Name: "watch", Define: watchCommand}, {Name: "undo", Define: undoCommand},
+				{Name: "doctor", Define: doctorCommand}, {Name: "kubelet-config", Define: kubeletConfigCommand},
 				{Name: "completion", Define: completionCommand}, {Name: "man", Define: manCommand},
 			}
 		},
@@ -182,8 +184,9 @@ func statusCommand() *cli.Command {
 	var asJSON bool
 	var html string
 	c := s.command("Show what is reserved, used and left.", `Shows a table of the node's parts with their usage, bars for each resource, the workloads by
-QoS level (summed over running pods and containers), the daemons with the reservation they
-count towards, and warnings. It changes nothing, and takes half a second to measure CPU usage.`, []string{"berth-node status", "berth-node status --html node.html"}, func(ctx context.Context) error {
+QoS level (summed over running pods and containers), all containers of the node whatever made
+them, the daemons with the reservation they count towards, where the kubelet, containerd,
+Docker and berth are configured differently, and warnings. It changes nothing, and takes half a second to measure CPU usage.`, []string{"berth-node status", "berth-node status --html node.html"}, func(ctx context.Context) error {
 		m, p, err := s.look(ctx)
 		if err != nil {
 			return err
@@ -221,7 +224,7 @@ func measure(ctx context.Context, m *machine.Machine, p *plan.Plan) (*show.Node,
 	if err != nil {
 		return nil, err
 	}
-	n := &show.Node{Plan: p, Applied: len(r.Changes), Before: usage.Measure(m, p)}
+	n := &show.Node{Plan: p, Applied: len(r.Changes), Agreement: agree.Compare(m.Root, p), Before: usage.Measure(m, p)}
 	began := time.Now()
 	select {
 	case <-ctx.Done():

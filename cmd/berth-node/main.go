@@ -15,8 +15,11 @@ func main() { os.Exit(run(os.Args)) }
 func run(args []string) int {
 	root := command()
 	err := root.Execute(filepath.Base(args[0]), args[1:], os.Stdout)
-	if err == nil || errors.Is(err, cli.ErrHelp) {
+	switch {
+	case err == nil || errors.Is(err, cli.ErrHelp):
 		return 0
+	case errors.Is(err, errDiffer):
+		return 1
 	}
 	var many interface{ Unwrap() []error }
 	list := []error{err}

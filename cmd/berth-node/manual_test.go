@@ -15,14 +15,14 @@ func TestMan(t *testing.T) {
 	if got := run([]string{"berth-node", "man", "--dir", "man"}); got != 0 {
 		t.Fatalf("exit status %d", got)
 	}
-	for _, name := range []string{"", "-plan", "-apply", "-status", "-watch", "-undo", "-completion", "-man"} {
+	for _, name := range []string{"", "-plan", "-apply", "-status", "-watch", "-undo", "-doctor", "-kubelet-config", "-completion", "-man"} {
 		page, err := os.ReadFile("man/man1/berth-node" + name + ".1")
 		if err != nil {
 			t.Error(err)
 			continue
 		}
 		text := strings.ReplaceAll(string(page), `\-`, "-")
-		if name == "-plan" || name == "-apply" || name == "-status" || name == "-watch" || name == "-undo" {
+		if name == "-plan" || name == "-apply" || name == "-status" || name == "-watch" || name == "-undo" || name == "-doctor" || name == "-kubelet-config" {
 			for _, k := range config.Keys() {
 				if !strings.Contains(text, "--"+k.Name) {
 					t.Errorf("berth-node%s(1) lacks --%s", name, k.Name)

@@ -90,6 +90,9 @@ func treeOf(root string, host *cgroup.Host) *cgroup.Hierarchy {
 				return h
 			}
 		}
+		if h := host.Unified(); h != nil {
+			return h
+		}
 	}
 	for _, controller := range []string{"memory", "pids", "cpu"} {
 		if h := host.Controller(controller); h != nil {

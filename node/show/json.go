@@ -3,6 +3,7 @@ package show
 import (
 	"encoding/json"
 
+	"github.com/berth-runtime/berth/node/agree"
 	"github.com/berth-runtime/berth/node/machine/usage"
 	"github.com/berth-runtime/berth/node/plan"
 )
@@ -87,8 +88,12 @@ func StatusJSON(n *Node) ([]byte, error) {
 		Parts      []Share        `json:"parts"`
 		Use        *usage.Report  `json:"use"`
 		Containers []containerRow `json:"containers"`
-	}{ofPlan(n.Plan), n.Applied, n.Shares(), n.Now, containers(n.Plan)})
+		Agreement  *agree.Report  `json:"agreement,omitempty"`
+	}{ofPlan(n.Plan), n.Applied, n.Shares(), n.Now, containers(n.Plan), n.Agreement})
 }
+
+// AgreementJSON writes for programs how the programs of a node agree.
+func AgreementJSON(r *agree.Report) ([]byte, error) { return indent(r) }
 
 func indent(v any) ([]byte, error) {
 	text, err := json.MarshalIndent(v, "", "  ")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/internal/escape"
+	"github.com/berth-runtime/berth/node/agree"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/config/allocatable"
 	"github.com/berth-runtime/berth/node/plan"
@@ -204,4 +205,22 @@ func (s Style) remarks(p *plan.Plan) string {
 		}
 	}
 	return b.String()
+}
+
+// agreement are the programs that differ from the plan, and what to change.
+func (s Style) agreement(r *agree.Report) string {
+	if r == nil {
+		return ""
+	}
+	text := "\n" + strings.Join(r.Compared, ", ") + " agree on driver, cgroups and reservations\n"
+	if len(r.Compared) == 1 {
+		text = ""
+	}
+	if len(r.Differences) > 0 {
+		text = "\n" + s.paint(yellow, "Disagreements") + "\n"
+	}
+	for _, d := range r.Differences {
+		text += "  ! " + escape.Message(d.String()) + "\n"
+	}
+	return text
 }

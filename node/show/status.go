@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/node/agree"
 	"github.com/berth-runtime/berth/node/config/resource"
 	"github.com/berth-runtime/berth/node/machine/usage"
 	"github.com/berth-runtime/berth/node/plan"
@@ -18,6 +19,8 @@ type Node struct {
 	Seconds     float64
 	// Applied is how many settings are on record.
 	Applied int
+	// Agreement is how other programs of the node are configured, beside the plan.
+	Agreement *agree.Report
 }
 
 // Share is one part of a node.
@@ -76,6 +79,10 @@ func (s Style) Status(n *Node) string {
 	if k := n.Now.Kubelet; k != "" {
 		fmt.Fprintf(&b, "\nThe kubelet is in %s, which uses %s of memory\n", k, resource.Memory.Human(n.Now.KubeletUse.Memory))
 	}
+	if owner := agree.Owner(n.Plan); owner != "" {
+		b.WriteString("\n" + owner + "\n")
+	}
+	b.WriteString(s.agreement(n.Agreement))
 	b.WriteString(s.remarks(n.Plan))
 	return b.String()
 }
