@@ -28,6 +28,8 @@ type Config struct {
 
 	Protect    bool // reserved memory is kept from reclaim, too
 	Properties Lasting
+	// Eviction is what watch does where less is left than EvictionHard: Off or Kill.
+	Eviction Mode
 	// BerthParent is what is done about the parent in the settings of berth and its shim.
 	BerthParent Mode
 	Parameters  Mode
@@ -95,6 +97,7 @@ const (
 	Off   Mode = "off"
 	Check Mode = "check"
 	Set   Mode = "set"
+	Kill  Mode = "kill"
 )
 
 // Override is a flag of the command line.

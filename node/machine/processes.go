@@ -207,6 +207,8 @@ func (m *Machine) processes(ctx context.Context, c *config.Config, f *plan.Facts
 		}
 		return a.PID - b.PID
 	})
+	_, err := os.Stat(m.Root + "/var/lib/kubelet/config.yaml") // where kubeadm puts it
+	f.KubeletConfigured = err == nil
 	if c.Driver == config.Cgroupfs && c.SystemContainer != "" {
 		f.Loose = len(m.Loose())
 	}
@@ -240,3 +242,25 @@ func (m *Machine) Score(pid int) (string, bool) {
 
 // ScoreFile is where the OOM score of a process is.
 func (m *Machine) ScoreFile(pid int) string { return process{m, pid}.file("oom_score_adj") }
+
+// ScoreOf is the OOM score adjustment of a container, by its cgroup: the least that one of its
+// processes has. Each may raise its own, and only a privileged one can lower it, so the least is what
+// the container was given. False is for a cgroup without processes.
+func (m *Machine) ScoreOf(group string) (least int, ok bool) {
+	g, err := m.Cgroups.Open(group)
+	if err != nil {
+		return 0, false
+	}
+	defer g.Close()
+	pids, err := g.AllProcs()
+	if err != nil {
+		return 0, false
+	}
+	for _, pid := range pids {
+		text, _ := m.Score(pid)
+		if score, err := strconv.Atoi(text); err == nil && (!ok || score < least) {
+			least, ok = score, true
+		}
+	}
+	return least, ok
+}

@@ -29,11 +29,16 @@ type Facts struct {
 	Daemons []Daemon
 	// Kubelet is nil where none runs.
 	Kubelet *Daemon
+	// KubeletConfigured is set where a kubelet has a configuration to run with.
+	KubeletConfigured bool
 	// Loose are processes that are in no cgroup but the root, without the kernel's.
 	Loose int
 	// Containers are all that run, whatever made them.
 	Containers []inventory.Container
 }
+
+// HasKubelet reports whether a kubelet runs, or is to run.
+func (f *Facts) HasKubelet() bool { return f.Kubelet != nil || f.KubeletConfigured }
 
 // Group is what is known of a cgroup.
 type Group struct {

@@ -126,6 +126,20 @@ func (p *Plan) look() {
 		}
 	}
 	p.outside()
+	switch kill := p.Config.Eviction == config.Kill; {
+	case len(p.Config.EvictionHard) == 0:
+		if kill {
+			p.warn("%s: there is no threshold to act on: set eviction-hard", p.Config.Cause("eviction"))
+		}
+	case kill && p.Facts.HasKubelet():
+		p.warn("%s: there is a kubelet here, which evicts by its own evictionHard; berth-node does not", p.Config.Cause("eviction"))
+	case kill:
+		if _, ok := p.Config.EvictionHard[resource.EphemeralStorage]; ok {
+			p.warn("%s: nothing evicts for nodefs.available, since a container that is killed keeps its files; it is only subtracted", p.Config.Cause("eviction-hard"))
+		}
+	case !p.Facts.HasKubelet():
+		p.warn("%s: nothing evicts here, since there is no kubelet; it is only subtracted from what is allocatable: set eviction: kill to let berth-node watch act on it", p.Config.Cause("eviction-hard"))
+	}
 	for _, s := range p.Steps {
 		limit, err := strconv.ParseInt(s.Value, 10, 64)
 		if used := p.Facts.Groups[s.Group].Memory; s.Memory && !s.Done() && err == nil && used > limit {

@@ -268,6 +268,10 @@ func TestWarnings(t *testing.T) {
 				f.Containers = append(f.Containers, inventory.Container{ID: "x", Maker: inventory.Docker, Cgroup: at})
 			}
 		}, `/system.slice/docker-2.scope, /system.slice/docker-3.scope and 1 more of docker are outside of the workloads, and counted as system-reserved: set "cgroup-parent": "machine.slice" in /etc/docker/daemon.json`},
+		{"eviction without a kubelet", "eviction-hard: {memory.available: 100Mi}", func(*Facts) {}, "node.yaml:1: eviction-hard: nothing evicts here, since there is no kubelet; it is only subtracted from what is allocatable: set eviction: kill"},
+		{"eviction beside a kubelet", "eviction-hard: {memory.available: 100Mi}\neviction: kill", func(f *Facts) { f.KubeletConfigured = true }, "node.yaml:2: eviction: there is a kubelet here, which evicts"},
+		{"eviction of files", "eviction-hard: {nodefs.available: 1%}\neviction: kill", func(*Facts) {}, "nothing evicts for nodefs.available"},
+		{"eviction of nothing", "eviction: kill", func(*Facts) {}, "there is no threshold to act on"},
 		{"parameters are checked", "", func(f *Facts) { f.Parameters["kernel.panic"] = "0" }, "kernel.panic is 0, but 10 is right"},
 		{"a root that is deep", "cgroup-root: /a/b/c", func(*Facts) {}, "node.yaml:1: cgroup-root: /a/b/c is 3 levels below the root"},
 		{"a runtime that no reservation has", "oom-score-mode: off", func(f *Facts) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup/systemd/placement"
 	"github.com/berth-runtime/berth/node/config"
+	"github.com/berth-runtime/berth/node/config/resource"
 	"github.com/berth-runtime/berth/node/enforce"
 	"github.com/berth-runtime/berth/node/enforce/record"
 	"github.com/berth-runtime/berth/node/machine"
@@ -32,12 +33,15 @@ type Daemon struct {
 	// Out gets events where there is no journal.
 	Out    io.Writer
 	Getenv func(string) string
+	// Kill ends all processes of a cgroup; nil is the kernel's way.
+	Kill func(cgroup string) error
 
 	journal *journal
 	notify  notifier
 	files   *files
 	ends    *ends
 	engine  *enforce.Engine
+	evictor *evictor
 	units   <-chan string
 	unhear  context.CancelFunc
 
@@ -59,6 +63,7 @@ type state struct {
 	lookFailed   string
 	mendFailed   string
 	recent       []time.Time // drifts, to notice a fight
+	evictions    map[resource.Name]int
 }
 
 // settle is how long after a change is looked at what else changed with it.
@@ -68,7 +73,7 @@ const settle = 50 * time.Millisecond
 // hold while the daemon is restarted.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.journal, d.notify = newJournal(d.Getenv, d.Out), newNotifier(d.Getenv)
-	d.state = state{unmended: map[string]string{}, drifts: map[[2]string]int{}}
+	d.state = state{unmended: map[string]string{}, drifts: map[[2]string]int{}, evictions: map[resource.Name]int{}}
 	conf, err := d.Load()
 	if err != nil {
 		return err
@@ -86,6 +91,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	defer d.files.close()
+	d.evictor = &evictor{d: d, killed: map[string]time.Time{}}
 	d.ends = newEnds()
 	defer d.ends.close()
 	if err := d.begin(ctx, conf); err != nil {
@@ -224,6 +230,8 @@ func (d *Daemon) loop(ctx context.Context) {
 		defer t.Stop()
 		dog = t.C
 	}
+	memory := time.NewTicker(evictEvery)
+	defer memory.Stop()
 	again, looks := time.NewTimer(time.Hour), 0 // for daemons, once one of them starts or ends
 	again.Stop()
 	defer again.Stop()
@@ -259,6 +267,8 @@ func (d *Daemon) loop(ctx context.Context) {
 				again.Reset(lookAgain[looks])
 				looks++
 			}
+		case <-memory.C:
+			d.evictor.look()
 		case <-recheck.C:
 			if d.units == nil {
 				d.listen(ctx, d.plan)

@@ -47,9 +47,11 @@ type running struct {
 	hup    chan os.Signal
 	socket string
 	end    func() error
+	d      *Daemon
 
-	mu   sync.Mutex
-	text string
+	mu     sync.Mutex
+	text   string
+	killed []string // cgroups
 }
 
 const wanted = `
@@ -84,12 +86,13 @@ func startOn(m *fake.Machine, t *testing.T, text string) *running {
 		}
 	}()
 	env := map[string]string{"NOTIFY_SOCKET": filepath.Join(dir, "notify"), "WATCHDOG_USEC": "300000"}
-	d := &Daemon{Machine: r.m.Machine, Reload: r.hup, Out: r.said, Getenv: func(key string) string { return env[key] },
+	d := &Daemon{Machine: r.m.Machine, Kill: r.kill, Reload: r.hup, Out: r.said, Getenv: func(key string) string { return env[key] },
 		Load: func() (*config.Config, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return config.Parse("node.yaml", r.text, []config.Override{{Key: "state-dir", Value: r.m.Dir + "/state"}, {Key: "listen", Value: "unix:" + r.socket}})
 		}}
+	r.d = d
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
@@ -102,6 +105,16 @@ func startOn(m *fake.Machine, t *testing.T, text string) *running {
 		notify.Close() // not before: what was told last may not have been read yet
 	})
 	return r
+}
+
+// kill stands for the kernel's way to end a container.
+func (r *running) kill(cgroup string) error {
+	r.m.Write("/sys/fs/cgroup"+cgroup+"/cgroup.procs", "")
+	r.m.Write("/sys/fs/cgroup"+cgroup+"/cgroup.events", "populated 0\nfrozen 0\n")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.killed = append(r.killed, cgroup)
+	return nil
 }
 
 // await waits until something is so; the deadline is for a machine that is very busy.

@@ -168,6 +168,10 @@ func (x *exposition) settings(p *plan.Plan, s *state) {
 	}
 	x.family("berth_node_mended_total", "counter", "Drifts that were reverted.")
 	x.sample("berth_node_mended_total", float64(s.mended))
+	x.family("berth_node_evictions_total", "counter", "Containers killed because less was left than eviction-hard, by resource.")
+	for _, name := range slices.Sorted(maps.Keys(s.evictions)) {
+		x.sample("berth_node_evictions_total", float64(s.evictions[name]), "resource", string(name))
+	}
 	x.family("berth_node_failures_total", "counter", "Checks and fixes that failed.")
 	x.sample("berth_node_failures_total", float64(s.failures))
 	x.family("berth_node_reloads_total", "counter", "Reloads of the configuration.")

@@ -60,18 +60,18 @@ func (r *Report) Workloads() Level {
 func Measure(m *machine.Machine, p *plan.Plan) *Report {
 	r := &Report{Parts: map[plan.Role]Use{}}
 	for _, place := range p.Places {
-		if u, ok := of(m, place.Path); ok {
+		if u, ok := Of(m, place.Path); ok {
 			r.Parts[place.Role] = u
 		}
 	}
 	if p.Driver == config.Systemd {
-		if u, ok := of(m, "/user.slice"); ok {
+		if u, ok := Of(m, "/user.slice"); ok {
 			r.User = &u
 		}
 	}
 	if k := p.Facts.Kubelet; k != nil {
 		r.Kubelet = k.Cgroup
-		if u, ok := of(m, k.Cgroup); ok {
+		if u, ok := Of(m, k.Cgroup); ok {
 			r.KubeletUse = &u
 		}
 	}
@@ -159,7 +159,8 @@ func (w walker) children(at string) []string {
 	return names
 }
 
-func of(m *machine.Machine, at string) (Use, bool) {
+// Of measures one cgroup; false if it is not there.
+func Of(m *machine.Machine, at string) (Use, bool) {
 	g, err := m.Cgroups.Open(at, counted(m))
 	if err != nil {
 		return Use{}, false
