@@ -224,7 +224,7 @@ func measure(ctx context.Context, m *machine.Machine, p *plan.Plan) (*show.Node,
 	if err != nil {
 		return nil, err
 	}
-	n := &show.Node{Plan: p, Applied: len(r.Changes), Agreement: agree.Compare(m.Root, p), Before: usage.Measure(m, p)}
+	n := &show.Node{Plan: p, Applied: len(r.Changes), Agreement: agree.Compare(m.Root, p), Before: usage.Processors(m, p)}
 	began := time.Now()
 	select {
 	case <-ctx.Done():

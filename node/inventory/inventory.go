@@ -94,7 +94,7 @@ func treeOf(root string, host *cgroup.Host) *cgroup.Hierarchy {
 			return h
 		}
 	}
-	for _, controller := range []string{"memory", "pids", "cpu"} {
+	for _, controller := range []string{"pids", "memory", "cpu"} { // a cgroup of pids has the fewest files to be passed over
 		if h := host.Controller(controller); h != nil {
 			return h
 		}

@@ -1,12 +1,12 @@
 package inventory
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path"
 	"strings"
 
+	"github.com/berth-runtime/berth/internal/subdir"
 	"golang.org/x/sys/unix"
 )
 
@@ -57,8 +57,11 @@ func (w *walk) children(dir int, at string, depth int) {
 			continue
 		}
 		child := path.Join(at, name)
-		if pids := strings.Fields(w.read(fd, "cgroup.procs")); len(pids) > 0 {
-			w.others = append(w.others, other{child, pids})
+		// What only orders others has no processes: slices, and a pod without systemd.
+		if _, pod := podOf(child); !pod && !strings.HasSuffix(name, ".slice") {
+			if pids := strings.Fields(w.read(fd, "cgroup.procs", true)); len(pids) > 0 {
+				w.others = append(w.others, other{child, pids})
+			}
 		}
 		w.children(fd, child, depth+1)
 		unix.Close(fd)
@@ -68,9 +71,9 @@ func (w *walk) children(dir int, at string, depth int) {
 // runs reports whether a process is in a cgroup or below it.
 func (w *walk) runs(dir int, name string, depth int) bool {
 	if w.version2 {
-		return strings.Contains(w.read(dir, name+"/cgroup.events"), "populated 1")
+		return strings.Contains(w.read(dir, name+"/cgroup.events", false), "populated 1")
 	}
-	if w.read(dir, name+"/cgroup.procs") != "" {
+	if w.read(dir, name+"/cgroup.procs", false) != "" {
 		return true
 	}
 	fd, err := unix.Openat(dir, name, directory, 0)
@@ -86,8 +89,8 @@ func (w *walk) runs(dir int, name string, depth int) bool {
 	return false
 }
 
-// read gives the text of a file; "" if it can't be read.
-func (w *walk) read(dir int, name string) string {
+// read gives the text of a file, or what the kernel gives of it at once; "" if it can't be read.
+func (w *walk) read(dir int, name string, whole bool) string {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return ""
@@ -103,37 +106,14 @@ func (w *walk) read(dir int, name string) string {
 			return text
 		}
 		text += string(w.buf[:n])
+		if !whole {
+			return text
+		}
 	}
 }
 
-// names lists the directories in one.
+// names lists the cgroups in one; what was removed meanwhile has none.
 func (w *walk) names(dir int) []string {
-	var st unix.Stat_t
-	// A cgroup has a link for itself, one in its parent, and one for each child.
-	if unix.Fstat(dir, &st) != nil || st.Nlink == 2 {
-		return nil
-	}
-	var names []string
-	for {
-		n, err := unix.Getdents(dir, w.buf[:])
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n <= 0 {
-			return names
-		}
-		// struct linux_dirent64 of getdents64(2): the length at 16, the type at 18, the name at 19.
-		for rest := w.buf[:n]; len(rest) > 19; {
-			long := int(binary.NativeEndian.Uint16(rest[16:]))
-			if long < 20 || long > len(rest) {
-				break
-			}
-			if kind := rest[18]; kind == unix.DT_DIR || kind == unix.DT_UNKNOWN {
-				if name := unix.ByteSliceToString(rest[19:long]); name != "." && name != ".." {
-					names = append(names, name)
-				}
-			}
-			rest = rest[long:]
-		}
-	}
+	names, _ := subdir.Names(dir, w.buf[:])
+	return names
 }

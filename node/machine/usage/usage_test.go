@@ -40,6 +40,7 @@ func TestNested(t *testing.T) {
 		m.Write("/sys/fs/cgroup"+path+"/memory.stat", "inactive_file 100\n")
 		m.Write("/sys/fs/cgroup"+path+"/cpu.stat", "usage_usec 5\n")
 	}
+	m.Write("/sys/fs/cgroup/machine/cpu.stat", "usage_usec 10\n") // as the kernel sums it up
 	p, err := m.Prepare(context.Background(), m.Config(""))
 	if err != nil {
 		t.Fatal(err)
@@ -50,5 +51,30 @@ func TestNested(t *testing.T) {
 	}
 	if top := r.Parts[plan.Workloads]; top.Memory != 900 {
 		t.Errorf("%+v", top)
+	}
+	if first := Processors(m.Machine, p); first.Workloads().Use.CPU != 10000 || first.Workloads().Containers != 0 || first.Parts[plan.Workloads].CPU != 10000 {
+		t.Errorf("%+v", first)
+	}
+}
+
+// The time of a QoS level is that of its cgroup, and what is left of the top's is the guaranteed
+// pods'.
+func TestLevels(t *testing.T) {
+	m := fake.New(t, "unified", false)
+	for at, usec := range map[string]string{"/kubepods": "100", "/kubepods/burstable": "30", "/kubepods/besteffort": "20"} {
+		m.Group(at)
+		m.Write("/sys/fs/cgroup"+at+"/cpu.stat", "usage_usec "+usec+"\n")
+	}
+	m.Run(7, "/kubepods/burstable/pod1/a", "pid:[2]")
+	m.Run(8, "/kubepods/burstable/pod1/b/inner", "pid:[2]") // nothing in b itself
+	m.Write("/sys/fs/cgroup/kubepods/burstable/pod1/b/cgroup.events", "populated 1\n")
+	p, err := m.Prepare(context.Background(), m.Config("cgroup-root: /\ncgroups-per-qos: true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Level{{"guaranteed", 0, 0, Use{CPU: 50000}}, {"burstable", 1, 2, Use{CPU: 30000}}, {"besteffort", 0, 0, Use{CPU: 20000}}} {
+		if got := Measure(m.Machine, p).Levels[i]; got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
 	}
 }
