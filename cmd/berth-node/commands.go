@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/cmd/internal/terminal"
+	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/node/agree"
 	"github.com/berth-runtime/berth/node/config"
 	"github.com/berth-runtime/berth/node/enforce"
@@ -148,7 +149,13 @@ or raises the pressure above reclaim-pressure, the previous limit stays.`, []str
 			return err
 		}
 		for _, w := range p.Warnings {
-			fmt.Fprintln(os.Stderr, "warning: "+w)
+			fmt.Fprintln(os.Stderr, "warning: "+escape.Message(w))
+		}
+		for _, d := range agree.Compare(m.Root, p).Differences {
+			// What was to be applied just now, and berth's settings with it, is not news.
+			if d.Who != "berth-node" && d.Who != "berth" {
+				fmt.Fprintln(os.Stderr, "warning: "+escape.Message(d.String()))
+			}
 		}
 		return nil
 	})

@@ -16,7 +16,7 @@ import (
 func (p *program) doctorCommand() *cli.Command {
 	var asJSON, asMarkdown, node bool
 	c := &cli.Command{
-		Summary: "Check whether this machine can run containers, and show how to fix each gap.",
+		Summary:  "Check whether this machine can run containers, and show how to fix each gap.",
 		Examples: []string{"berth doctor", "berth doctor --node"},
 		Help: "As root it checks what root needs, otherwise what an ordinary user needs; gaps that only matter\n" +
 			"to the other are hints. The exit status is 0 if nothing is missing.",

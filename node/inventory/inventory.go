@@ -116,11 +116,22 @@ func foreign(root string, others []other) []Container {
 		if within(o.path, "/user.slice") {
 			continue
 		}
+		theirs := map[string]bool{}
+		mixed := false
 		for _, pid := range o.pids {
 			ns, err := os.Readlink(root + "/proc/" + pid + "/ns/pid")
-			if err != nil || ns == own {
-				continue
+			switch {
+			case err != nil:
+			case ns == own:
+				mixed = true
+			default:
+				theirs[ns] = true
 			}
+		}
+		if mixed && !strings.HasSuffix(o.path, ".service") && !strings.HasSuffix(o.path, ".scope") {
+			continue // one of the host's, into which a container without a cgroup of its own was moved
+		}
+		for ns := range theirs {
 			if before, ok := at[ns]; ok {
 				at[ns] = meet(before, o.path)
 			} else {

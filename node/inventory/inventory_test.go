@@ -119,7 +119,8 @@ func (m *tree) runs(group, namespace string) {
 			m.write(top+at+"/cgroup.events", "populated 1\nfrozen 0\n")
 		}
 	}
-	m.write(top+group+"/cgroup.procs", fmt.Sprintf("%d\n", m.pid))
+	before, _ := os.ReadFile(filepath.Join(m.root, top+group+"/cgroup.procs"))
+	m.write(top+group+"/cgroup.procs", fmt.Sprintf("%s%d\n", before, m.pid))
 	m.link(fmt.Sprintf("proc/%d/ns/pid", m.pid), namespace)
 }
 
@@ -167,12 +168,16 @@ func TestFind(t *testing.T) {
 		m.runs("/free", "pid:[1]")
 		m.write("srv/state/elsewhere/state.json", `{"cgroup": {"path": "/free"}}`)
 		m.runs("/system.slice/ssh.service", "pid:[1]")
+		m.runs("/system", "pid:[1]") // where berth-node moves what is in the root
+		m.runs("/system", "pid:[9]")
+		m.runs("/system.slice/run.service", "pid:[1]") // a container beside its monitor
+		m.runs("/system.slice/run.service", "pid:[10]")
 		m.runs("/vm/init.scope", "pid:[7]")
 		m.runs("/vm/system.slice/web.service", "pid:[7]")
 		m.runs("/user.slice/user-0.slice/session-1.scope", "pid:[8]") // a browser's
 		want := strings.Join([]string{
 			"berth/elsewhere /free berth", "containerd/mine /default/mine berth", "crun/other /jobs/b crun",
-			"docker/0 /system.slice/docker-0.scope", "docker/0123456789ab /docker/" + id + " crun", "runc/job /jobs/a runc", "unknown/vm /vm",
+			"docker/0 /system.slice/docker-0.scope", "docker/0123456789ab /docker/" + id + " crun", "runc/job /jobs/a runc", "unknown/run.service /system.slice/run.service", "unknown/vm /vm",
 		}, "\n")
 		if got := m.find(); got != want {
 			t.Errorf("version 2 %v:\n%s\nwant\n%s", v2, got, want)

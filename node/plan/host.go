@@ -153,14 +153,12 @@ func (p *Plan) kubelet(k *Daemon) {
 	who := fmt.Sprintf("the kubelet (pid %d)", k.PID)
 	if strings.HasSuffix(k.Unit, ".scope") && strings.HasPrefix(k.Cgroup, "/user.slice/") {
 		p.warn("%s was started from a terminal: it is in %s (%s), and its use is counted there; start it as a unit with Slice=kubernetes.slice", who, k.Unit, k.Cgroup)
-	} else if at, ok := p.Place(System); ok && p.Part(k.Cgroup) == System {
+	} else if at, ok := p.Place(System); ok && p.Part(k.Cgroup) == System && p.Driver == config.Systemd {
+		// Without systemd it is there because it was moved there with all of the root's processes.
 		unit := k.Unit
 		if unit == "" {
 			unit = k.Cgroup
 		}
 		p.warn("%s is in %s, inside the system container %s, so its usage counts as system-reserved: set Slice=kubernetes.slice in its unit", who, unit, at.Path)
-	}
-	if p.Config.PodsEnforce != config.Nothing && p.Config.CgroupsPerQoS {
-		p.warn("%s manages %s by itself: let one of the two enforce there (--enforce-node-allocatable of the kubelet, or pods-enforce)", who, p.Config.Workloads())
 	}
 }

@@ -260,9 +260,6 @@ func TestWarnings(t *testing.T) {
 		{"kubelet from a terminal", "", func(f *Facts) {
 			f.Kubelet = &Daemon{PID: 9, Cgroup: "/user.slice/user-1000.slice/session-1.scope", Unit: "session-1.scope"}
 		}, "the kubelet (pid 9) was started from a terminal: it is in session-1.scope"},
-		{"two that enforce", "cgroup-root: /\ncgroups-per-qos: true\npods-enforce: true", func(f *Facts) {
-			f.Kubelet = &Daemon{PID: 9, Cgroup: "/kubernetes.slice/kubelet.service"}
-		}, "manages /kubepods by itself"},
 		{"containers among the daemons", "", func(f *Facts) {
 			for _, at := range []string{"/machine.slice/docker-1.scope", "/system.slice/docker-2.scope", "/system.slice/docker-3.scope", "/system.slice/docker-4.scope"} {
 				f.Containers = append(f.Containers, inventory.Container{ID: "x", Maker: inventory.Docker, Cgroup: at})
@@ -294,6 +291,12 @@ func TestWarnings(t *testing.T) {
 	f.Kubelet = &Daemon{PID: 9, Cgroup: "/kubernetes.slice/kubelet.service", Unit: "kubelet.service"}
 	if p := makePlan(t, reserved, f); len(p.Warnings) > 0 {
 		t.Errorf("a kubelet where it should be: %q", p.Warnings)
+	}
+	// Without systemd it was moved into the system container by the plan itself.
+	f = facts(config.Cgroupfs, "unified")
+	f.Kubelet = &Daemon{PID: 9, Cgroup: "/system"}
+	if p := makePlan(t, "system-container: /system\nsystem-reserved: {memory: 1Gi}", f); len(p.Warnings) > 0 {
+		t.Errorf("a kubelet where the plan puts it: %q", p.Warnings)
 	}
 }
 
