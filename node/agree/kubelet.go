@@ -34,8 +34,8 @@ type Kubelet struct {
 const kubeadmFile = "/var/lib/kubelet/config.yaml"
 
 // ReadKubelet reads the configuration of the kubelet with this pid, by its command line: the file,
-// then the drop-ins, then the options over both. Without a kubelet (pid 0) it is kubeadm's file, and
-// nil if there is none.
+// then the drop-ins, then the options over both. Without a kubelet (pid 0) it is kubeadm's file,
+// and nil if there is none.
 func ReadKubelet(root string, pid int) (*Kubelet, error) {
 	var options map[string]string
 	file := kubeadmFile

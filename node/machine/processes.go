@@ -257,8 +257,8 @@ func (m *Machine) Score(pid int) (string, bool) {
 func (m *Machine) ScoreFile(pid int) string { return process{m, pid}.file("oom_score_adj") }
 
 // ScoreOf is the OOM score adjustment of a container, by its cgroup: the least that one of its
-// processes has. Each may raise its own, and only a privileged one can lower it, so the least is what
-// the container was given. False is for a cgroup without processes.
+// processes has. Each may raise its own, and only a privileged one can lower it, so the least is
+// what the container was given. False is for a cgroup without processes.
 func (m *Machine) ScoreOf(group string) (least int, ok bool) {
 	g, err := m.Cgroups.Open(group)
 	if err != nil {

@@ -27,7 +27,8 @@ type Level struct {
 	Name       string `json:"name"`
 	Pods       int    `json:"pods"`
 	Containers int    `json:"containers"`
-	// Use is the sum over the running containers; of the processors, what the level's cgroup has used.
+	// Use is the sum over the running containers; of the processors, what the level's cgroup has
+	// used.
 	Use Use `json:"use"`
 }
 
