@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 
@@ -30,8 +31,26 @@ func (p *program) inspectCommand() *cli.Command {
 		_, err = os.Stdout.Write(text)
 		return err
 	})
+	own := c.Run
+	c.Run = func(args []string) error {
+		err := own(args)
+		if !errors.Is(err, container.ErrNotExist) {
+			return err
+		}
+		other := p.otherNamed(args[0])
+		if other == nil {
+			return err
+		}
+		text := otherText(other)
+		if asJSON {
+			text = otherJSON(other)
+		}
+		_, err = os.Stdout.Write(text)
+		return err
+	}
 	c.Help = "Limits are shown as the kernel has them, which may be rounded. Mounts and namespaces are those of the first process. For\n" +
-		"a stopped container it shows why: the exit status if it was run with --keep, and whether it was OOM-killed, by which limit."
+		"a stopped container it shows why: the exit status if it was run with --keep, and whether it was OOM-killed, by which limit.\n" +
+		"Of a running container of another engine it shows the cgroup, the unit and the runtime, and which command has the rest."
 	c.Flags.Bool(&asJSON, "json", "", "as JSON")
 	return c
 }

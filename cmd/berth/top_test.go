@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -31,7 +33,7 @@ func TestTopShowsOthers(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	const id = "0123456789ab"
+	id := fmt.Sprintf("%06x%06x", os.Getpid(), os.Getpid()) // of this run alone, and its beginning, too
 	top := fmt.Sprintf("/berth-top-test-%d", os.Getpid())
 	g, err := host.Create(top + "/docker/" + id)
 	if err != nil {
@@ -79,5 +81,28 @@ func TestTopShowsOthers(t *testing.T) {
 	}
 	if got := shown(&program{rootGiven: true}); len(got) > 0 {
 		t.Errorf("with --root: %q", got)
+	}
+	// inspect knows it by its id, by the beginning of that, and as top calls it.
+	for _, name := range []string{id, id[:6], "docker/" + id} {
+		c := (&program{}).otherNamed(name)
+		if c == nil || c.Cgroup != want[0] || c.Maker != "docker" {
+			t.Errorf("%s: %+v", name, c)
+			continue
+		}
+		if text := string(otherText(c)); !strings.HasPrefix(text, id+" is running, and was created by docker\n") || !strings.Contains(text, want[0]) {
+			t.Error(text)
+		}
+		var fields map[string]string
+		if err := json.Unmarshal(otherJSON(c), &fields); err != nil || fields["id"] != id || fields["cgroup"] != want[0] {
+			t.Errorf("%v %v", err, fields)
+		}
+	}
+	for _, name := range []string{id[:3], "x" + id, ""} {
+		if c := (&program{}).otherNamed(name); c != nil {
+			t.Errorf("%q: %+v", name, c)
+		}
+	}
+	if c := (&program{rootGiven: true}).otherNamed(id); c != nil {
+		t.Errorf("with --root: %+v", c)
 	}
 }
