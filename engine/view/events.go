@@ -47,8 +47,8 @@ func (e *Event) JSON() []byte {
 }
 
 // Events tells of each time that the container runs out of memory, and of each kind of refused
-// system calls if they are explained, as it comes, and of its counters once in an interval. It returns when the first process has
-// ended, or tell fails.
+// system calls if they are explained, as it comes, and of its counters once in an interval. It
+// returns when the first process has ended, or tell fails.
 func Events(c *container.Container, interval time.Duration, tell func(*Event) error) error {
 	if err := c.WantProcess("watch"); err != nil {
 		return err
