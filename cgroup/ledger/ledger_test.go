@@ -180,9 +180,6 @@ func TestMemory(t *testing.T) {
 
 func TestCPU(t *testing.T) {
 	v1, v2 := legacy, unified
-	apart := v1
-	apart.Files = without("pids.max")
-	apart.Absent = func(controller string) bool { return controller == "pids" }
 	noBurst := v2
 	noBurst.Files = without("cpu.max.burst", "cpu.rt_runtime_us")
 	noRealtime := v1
@@ -215,7 +212,6 @@ func TestCPU(t *testing.T) {
 			[]string{"error: /cpu/burst: 50001 is above the quota of 50000"}},
 		{"quota below the burst", v2, now("cpu.max", "50000 100000", "cpu.max.burst", "40000"), `{"cpu":{"quota":20000}}`,
 			[]string{"error: /cpu/quota: 20000 is below the present burst of 40000"}},
-		{"not in the hierarchy", apart, Options{}, `{"pids":{"limit":5}}`, []string{"error: /pids/limit: the cgroup is not in the hierarchy of the pids controller"}},
 		{"burst on an old kernel", noBurst, Options{}, `{"cpu":{"burst":5}}`, []string{"error: /cpu/burst: this kernel has no cpu.max.burst"}},
 		{"no burst on an old kernel", noBurst, Options{}, `{"cpu":{"burst":0}}`, nil},
 		{"quota range", v2, Options{}, `{"cpu":{"quota":999,"period":1000001}}`,

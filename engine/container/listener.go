@@ -14,8 +14,8 @@ import (
 )
 
 // Refusals answer the calls that a seccomp filter refuses by an errno, as the filter does (see
-// seccomp.Filter.Watched). They own the listener, and are asked before the program is executed. What
-// they have kept is in the container's Denials.
+// seccomp.Filter.Watched). They own the listener, and are asked before the program is executed.
+// What they have kept is in the container's Denials.
 type Refusals func(profile *specs.LinuxSeccomp, filter *seccomp.Filter, listener int, keep func(*Denial)) error
 
 // watch has the process's filter ask about what it refuses, if there is what answers. Where that

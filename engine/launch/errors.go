@@ -87,7 +87,7 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 	return e
 }
 
-// rootIsMount reports whether / is a mount point for this process. After a chroot(2) it need not be.
+// rootIsMount reports whether / is a mount point here. After a chroot(2) it need not be.
 func rootIsMount() bool {
 	var s unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, "/", 0, 0, &s); err != nil {
