@@ -66,8 +66,8 @@ func (c *Container) keepDenials() (func(*Denial), error) {
 	}, nil
 }
 
-// Denials are what has been refused so far, each kind once, in the order in which they came. There
-// are none of processes that nobody asked to explain.
+// Denials are what has been refused so far, each kind once, in the order in which they came.
+// Processes that were not to be explained leave none.
 func (c *Container) Denials() []Denial {
 	w := DenialWatch{dir: c.dir}
 	var list []Denial
