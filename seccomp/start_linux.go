@@ -10,9 +10,9 @@ import (
 	"github.com/berth-runtime/berth/internal/sys"
 )
 
-// Start starts a command under the filter, and with no_new_privs: both hold for the new process from
-// its first instruction on, and for all that it starts. This process and its threads stay as they
-// are. Wait for the command as ever.
+// Start starts a command under the filter, and with no_new_privs: both hold for the new process
+// from its first instruction on, and for all that it starts. This process and its threads stay as
+// they are. Wait for the command as ever.
 //
 // A thread loads the filter, starts the command and ends. So the filter has to let through what
 // that takes as well: clone, execve, and what the Go runtime calls there, such as futex, mmap,
