@@ -47,8 +47,11 @@ func (g *Group) memoryHint(n *node, w ledger.Write) string {
 	}
 	if !w.V2 && familyOf(w.File) == "memory" {
 		var buf [32]byte
+		// Where there is no such limit, the kernel shows a number of 19 digits.
 		if text, err := g.read(n, "memory.memsw.limit_in_bytes", buf[:]); err == nil {
-			hint += ", and memory and swap together may use " + strings.TrimSpace(string(text))
+			if both := parseAmount(text); both != nil && *both != NoLimit {
+				hint += ", and memory and swap together may use " + strconv.FormatUint(*both, 10)
+			}
 		}
 	}
 	return hint

@@ -3,6 +3,7 @@ package cgroup
 import (
 	"bufio"
 	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -150,5 +151,57 @@ func waitForUse(t testing.TB, g *Group, bytes uint64) {
 		if time.Now().After(deadline) {
 			t.Fatal("the memory is not used")
 		}
+	}
+}
+
+// A refused limit says what it ran into, in numbers that are limits.
+func TestRefusedMemoryLimitSaysWhy(t *testing.T) {
+	host := hostForTest(t)
+	if h := need(t, host, "memory"); h.Version != 1 {
+		t.Skip("needs the memory controller on cgroup v1: v2 takes any limit, and reclaims or kills")
+	}
+	g := makeGroup(t, host)
+	if _, err := os.Stat(g.node("memory").full("memory.memsw.limit_in_bytes")); err != nil {
+		t.Skip("the kernel doesn't account swap: ", err)
+	}
+	write := ledger.Write{Controller: "memory", File: "memory.limit_in_bytes", Value: "none", Pointer: "/memory/limit"}
+	if _, err := g.Apply([]ledger.Write{write}); err == nil || !strings.Contains(err.Error(), " bytes now") || strings.Contains(err.Error(), "922337") {
+		t.Errorf("without another limit: %v", err)
+	}
+	limit, both := int64(32<<20), int64(64<<20)
+	set(t, g, &specs.LinuxResources{Memory: &specs.LinuxMemory{Limit: &limit, Swap: &both}})
+	write.Value = strconv.Itoa(128 << 20)
+	if _, err := g.Apply([]ledger.Write{write}); err == nil || !strings.Contains(err.Error(), "memory and swap together may use 67108864") {
+		t.Errorf("above that of memory and swap: %v", err)
+	}
+}
+
+// A group that is in the hierarchies of some controllers only says so, and blames no kernel.
+func TestLimitOfAControllerThatTheGroupIsNotIn(t *testing.T) {
+	host := hostForTest(t)
+	for _, controller := range []string{"memory", "pids"} {
+		if h := need(t, host, controller); h.Version != 1 {
+			t.Skip("needs ", controller, " on cgroup v1")
+		}
+	}
+	name := testPath()
+	made, err := host.Create(name, Only("memory"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := made.Destroy(); err != nil {
+			t.Error(err)
+		}
+	}()
+	g, err := host.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	limit := int64(5)
+	_, err = g.Set(&specs.LinuxResources{Pids: &specs.LinuxPids{Limit: &limit}})
+	if err == nil || !strings.Contains(err.Error(), "/pids/limit: the cgroup is not in the hierarchy of the pids controller") {
+		t.Errorf("%v", err)
 	}
 }

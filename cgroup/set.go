@@ -1,6 +1,8 @@
 package cgroup
 
 import (
+	"errors"
+	"io/fs"
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup/device"
@@ -71,6 +73,14 @@ func (h *Host) Layout() ledger.Layout {
 func (g *Group) Layout() ledger.Layout {
 	l := g.host.Layout()
 	l.Files = g.hasFile
+	l.Absent = func(controller string) bool {
+		n := g.fileNode(controller)
+		if n == nil {
+			return true
+		}
+		_, err := g.open(n)
+		return errors.Is(err, fs.ErrNotExist)
+	}
 	return l
 }
 

@@ -40,29 +40,26 @@ func ExampleCompile() {
 	// true false
 }
 
-// A thread of its own loads the filter and starts a program, which has the filter from its first
-// instruction on.
-func ExampleFilter_Load() {
-	filter, err := seccomp.Compile(seccomp.Default())
+// A program that gets by without network starts under a filter, and this process stays as it is.
+func ExampleFilter_Start() {
+	filter, err := seccomp.Compile(seccomp.AllowAllBut("socket", "ptrace", "mount"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
-		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-			done <- err
-			return
-		}
-		if _, err := filter.Load(); err != nil {
-			done <- err
-			return
-		}
-		cmd := exec.Command("unshare", "--user", "true") // will not be permitted
-		cmd.Stderr = os.Stderr
-		done <- cmd.Run()
-	}()
-	fmt.Println(<-done)
+	if len(filter.Unknown) > 0 {
+		log.Fatalf("no such system calls: %v", filter.Unknown)
+	}
+	cmd := exec.Command("sh", "-c", "grep Seccomp: /proc/self/status; mount -t tmpfs none /mnt 2> /dev/null || echo refused")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := filter.Start(cmd); err != nil {
+		log.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// Seccomp:	2
+	// refused
 }
 
 func ExampleExplainSyscall() {

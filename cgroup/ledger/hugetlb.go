@@ -30,7 +30,7 @@ func (t *translation) hugepages(limits []specs.LinuxHugepageLimit) {
 		}
 		fault, reserved := strings.ReplaceAll(p.Files[0], "<size>", size), strings.ReplaceAll(p.Files[1], "<size>", size)
 		if !t.has(p.Controller, fault) {
-			t.fail(at, "this kernel has no huge pages of "+size+" (no "+fault+")", "see /sys/kernel/mm/hugepages for the sizes")
+			t.failMissing(at, p.Controller, "this kernel has no huge pages of "+size+" (no "+fault+")", "see /sys/kernel/mm/hugepages for the sizes")
 			continue
 		}
 		t.items = append(t.items, t.item(p, fault, at, decimal(l.Limit), note, nil))

@@ -18,6 +18,9 @@ type Layout struct {
 	// is "cgroup". With nil, the first choice of each field is taken to be
 	// there, and second choices become optional writes.
 	Files func(controller, name string) bool
+	// Absent says that the cgroup isn't in the hierarchy of a controller, where Files can but say
+	// that a file is missing. It may be nil.
+	Absent func(controller string) bool
 }
 
 // Named gives the layouts that systemd sets up on an ordinary machine:

@@ -174,7 +174,7 @@ func TestMemory(t *testing.T) {
 		{"no controller", Layout{Unified: []string{"pids"}}, Options{}, `{"memory":{"limit":400}}`,
 			[]string{"error: /memory/limit: this host has no memory controller in its cgroups"}},
 		{"nothing mounted", Layout{}, Options{}, `{"memory":{"limit":400}}`,
-			[]string{"error: /memory/limit: this host has no memory controller in its cgroups"}},
+			[]string{"error: /memory/limit: no cgroup file system is mounted, so nothing can be limited"}},
 	})
 }
 

@@ -137,6 +137,8 @@ func (t *translation) place(field, pointer string) (where, bool) {
 		return where{&e.V1, false}, true
 	}
 	switch {
+	case t.layout.Unified == nil && len(t.layout.Legacy) == 0:
+		t.fail(pointer, "no cgroup file system is mounted, so nothing can be limited", "mount -t cgroup2 cgroup2 /sys/fs/cgroup mounts version 2")
 	case e.V2.Controller == "" && e.V2.Missing != "" && len(t.layout.Unified) > 0:
 		t.fail(pointer, e.V2.Missing, "remove the field, or use a host with cgroup v1's "+e.V1.Controller)
 	case len(t.layout.Unified) > 0 && e.V2.Controller != "":
@@ -161,8 +163,16 @@ func (t *translation) file(p where, pointer string) (string, bool) {
 			return f, true
 		}
 	}
-	t.fail(pointer, "this kernel has no "+strings.Join(p.Files, " and no "), neededFor(p.Files...))
+	t.failMissing(pointer, p.Controller, "this kernel has no "+strings.Join(p.Files, " and no "), neededFor(p.Files...))
 	return "", false
+}
+
+// failMissing says why the cgroup has no such file: often it is the kernel.
+func (t *translation) failMissing(pointer, controller, text, hint string) {
+	if t.layout.Absent != nil && t.layout.Absent(controller) {
+		text, hint = "the cgroup is not in the hierarchy of the "+controller+" controller", "create it there too"
+	}
+	t.fail(pointer, text, hint)
 }
 
 func (t *translation) has(controller, file string) bool {

@@ -50,7 +50,7 @@ func (t *translation) unifiedController(name, at string) (string, bool) {
 		if t.has(controller, name) {
 			return controller, true
 		}
-		t.fail(at, "this kernel has no "+name, neededFor(name))
+		t.failMissing(at, controller, "this kernel has no "+name, neededFor(name))
 		return "", false
 	case t.layout.onV1(controller):
 		t.fail(at, "the "+controller+" controller is on cgroup v1 on this host, and unified is for v2", "use the field of the spec instead")

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -124,24 +123,7 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 		o.denials = explainDenials(&options.IO)
 		o.denials.Default, o.denials.Capabilities = o.seccomp == "default", box.Capabilities()
 	}
-	created, err := r.Create(id, options)
-	if err != nil && caller.UID != 0 && o.Limited() && refused(err) {
-		return nil, fmt.Errorf("%w (%s)", err, wayToLimits())
-	}
-	return created, err
-}
-
-// wayToLimits tells an ordinary user how a box gets limits.
-func wayToLimits() string {
-	if h, err := cgroup.Detect(); err == nil && len(h.Layout().Legacy) > 0 {
-		return "this machine's controllers are on cgroup v1, where limits are root's alone to set: run it as root, or without limits"
-	}
-	return "an ordinary user can set limits below a cgroup that is his: try systemd-run --user --scope -p Delegate=yes berth box …, or run it as root"
-}
-
-// refused reports whether it was the cgroup that could not be had.
-func refused(err error) bool {
-	return cgroup.Denied(err) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, cgroup.ErrNoController) || errors.Is(err, cgroup.ErrNotOwner)
+	return r.Create(id, options)
 }
 
 func boxID() (string, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
@@ -20,15 +21,28 @@ func explainFlag(f *cli.Flags, on *bool) {
 // explainDenials has the process's refused calls come to us. See docs/decisions/denials.md.
 func explainDenials(io *container.IO) *seccomptool.Denials {
 	d := seccomptool.NewDenials()
-	io.Refusals = func(profile *specs.LinuxSeccomp, filter *seccomp.Filter, fd int) error {
+	io.Refusals = func(profile *specs.LinuxSeccomp, filter *seccomp.Filter, fd int, keep func(*container.Denial)) error {
 		l, err := seccomp.Notify(fd)
 		if err != nil {
 			return err
 		}
+		d.Keep = keep
 		go d.Serve(profile, filter, "/linux/seccomp", l)
 		return nil
 	}
 	return d
+}
+
+// warnKilled tells what a profile kills for, where it may have killed the process.
+func (p *program) warnKilled(c *container.Container, status unix.WaitStatus) {
+	if !status.Signaled() || status.Signal() != unix.SIGSYS {
+		return
+	}
+	s, err := c.Config()
+	if err != nil || s.Linux == nil {
+		return
+	}
+	p.log.Warn(escape.Message(seccomptool.Killed(s.Linux.Seccomp, "/linux/seccomp")))
 }
 
 // warnDenials tells of them.

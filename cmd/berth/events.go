@@ -23,8 +23,9 @@ func (p *program) eventsCommand() *cli.Command {
 	interval := 5 * time.Second
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
-		Summary: "Report OOM events and usage counters of a container.",
-		Help:    "Events are JSON lines, or readable lines on a terminal. It ends when the container's first process has ended.",
+		Summary: "Report OOM events, usage counters and refused system calls of a container.",
+		Help: "Events are JSON lines, or readable lines on a terminal. Refused system calls are told of where run or exec\n" +
+			"has --explain-denials. It ends when the container's first process has ended.",
 		Run: func(args []string) error {
 			c, err := p.load(args[0])
 			if err != nil {
@@ -66,6 +67,9 @@ func (p *program) eventsCommand() *cli.Command {
 // eventText is an event in a line for people.
 func eventText(e *view.Event, at time.Time) []byte {
 	line := at.Format("15:04:05") + "  " + e.ID + "  "
+	if e.Denied != nil {
+		return []byte(line + "denied: " + escape.Line(e.Denied.String()) + "\n")
+	}
 	if e.Stats == nil {
 		return []byte(line + "out of memory\n")
 	}

@@ -124,6 +124,12 @@ func (p *program) exec(id string, args []string, o *execOptions) error {
 		return failed(err)
 	}
 	front.close()
+	if status.Signaled() && status.Signal() == unix.SIGSYS {
+		if c, err := p.load(id); err == nil {
+			p.warnKilled(c, status)
+			c.Close()
+		}
+	}
 	if code := exitCode(status); code != 0 {
 		return &exitStatus{code: code}
 	}

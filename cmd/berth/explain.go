@@ -10,13 +10,17 @@ import (
 )
 
 func (p *program) explainCommand() *cli.Command {
-	var asJSON bool
+	var asJSON, whole bool
 	id, systemdVersion := "ID", 0
 	c := &cli.Command{
 		Args: "BUNDLE", Least: 1, Most: 1,
-		Summary: "Show what run would do for a bundle: the plan and the list of system calls.",
+		Summary: "Show what run would do for a bundle.",
 		Help: "Needs no root and changes nothing. Each line ends with the config.json entry that\n" +
-			"causes it.",
+			"causes it. In JSON it is always the whole.",
+		Examples: []string{
+			"berth explain .                          # in about thirty lines",
+			"berth explain --program . | grep mounts/3 # the system calls for an entry of config.json",
+		},
 		Run: func(args []string) error {
 			bundle, err := filepath.Abs(args[0])
 			if err != nil {
@@ -32,11 +36,16 @@ func (p *program) explainCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			_, err = os.Stdout.Write(view.Explain(f, asJSON))
+			text := view.Brief(f)
+			if whole || asJSON {
+				text = view.Explain(f, asJSON)
+			}
+			_, err = os.Stdout.Write(text)
 			return err
 		},
 	}
 	c.Flags.Int(&systemdVersion, "systemd-version", "", "N", "with --systemd-cgroup, assume this systemd version instead of asking systemd")
+	c.Flags.Bool(&whole, "program", "", "show each step, and each system call of the container's first process")
 	c.Flags.Bool(&asJSON, "json", "", "as JSON")
 	c.Flags.String(&id, "id", "", "ID", "the container's id")
 	return c

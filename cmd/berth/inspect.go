@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/container"
 	"github.com/berth-runtime/berth/engine/view"
 	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/json"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 )
 
 func (p *program) inspectCommand() *cli.Command {
@@ -50,7 +53,8 @@ func (p *program) inspectCommand() *cli.Command {
 	}
 	c.Help = "Limits are shown as the kernel has them, which may be rounded. Mounts and namespaces are those of the first process. For\n" +
 		"a stopped container it shows why: the exit status if it was run with --keep, and whether it was OOM-killed, by which limit.\n" +
-		"Of a running container of another engine it shows the cgroup, the unit and the runtime, and which command has the rest."
+		"With --explain-denials of run and exec it shows the system calls that the seccomp profile refused. Of a running container of\n" +
+		"another engine it shows the cgroup, the unit and the runtime, and which command has the rest."
 	c.Flags.Bool(&asJSON, "json", "", "as JSON")
 	return c
 }
@@ -65,8 +69,21 @@ func inspectionText(i *view.Inspection) []byte {
 	fmt.Fprintf(&b, ", made %s\n", i.State.Created.Local().Format("2006-01-02 15:04:05"))
 	if end := i.End(); end != "" {
 		fmt.Fprintf(&b, "It ended: %s\n", end)
+		if e := i.State.Ended; e != nil && e.Signaled() && e.Signal() == unix.SIGSYS {
+			var profile *specs.LinuxSeccomp
+			if i.Plan.Process.Seccomp != nil {
+				profile = i.Plan.Process.Seccomp.Profile
+			}
+			fmt.Fprintf(&b, "  %s\n", safe(seccomptool.Killed(profile, "/linux/seccomp")))
+		}
 	} else if i.OOMKills > 0 {
 		fmt.Fprintf(&b, "%d of its processes were OOM-killed\n", i.OOMKills)
+	}
+	if len(i.Denied) > 0 {
+		fmt.Fprint(&b, "\nRefused system calls\n")
+	}
+	for n := range i.Denied {
+		fmt.Fprintf(&b, "  %s\n", safe(i.Denied[n].String()))
 	}
 	if len(i.Limits) > 0 {
 		fmt.Fprint(&b, "\nLimits now\n")

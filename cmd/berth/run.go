@@ -107,6 +107,7 @@ func (p *program) attend(o *makeOptions, detach, keep bool,
 	front.confine = func() { p.warnOf(created.Confine()) }
 	status, err := front.wait(created.Process())
 	front.close()
+	p.warnKilled(created.Container, status)
 	switch {
 	case !keep:
 		err = errors.Join(err, created.Delete(true))

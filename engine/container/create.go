@@ -96,7 +96,7 @@ func (r *Runtime) Create(id string, o *CreateOptions) (*Created, error) {
 	created, err := m.make(config)
 	if err != nil {
 		m.fail()
-		return nil, err
+		return nil, m.withHint(err)
 	}
 	return created, nil
 }

@@ -44,7 +44,7 @@ func (m *maker) makeGroup() error {
 			m.Cgroup.Path, m.Cgroup.Made = "", nil
 			return nil
 		}
-		return blame(c.At, m.withHint(err))
+		return blame(c.At, err)
 	}
 	m.group = &group{g}
 	m.opened = g
@@ -124,12 +124,21 @@ func (m *maker) mayDoWithout(err error) bool {
 	return cgroup.Denied(err) || errors.Is(err, fs.ErrNotExist)
 }
 
-// withHint says to an ordinary user whose cgroup is refused how he gets one.
+// withHint says to an ordinary user whose cgroup or limit is refused how he gets one.
 func (m *maker) withHint(err error) error {
-	if m.privileged() || !cgroup.Denied(err) {
+	var of *cgroup.Error
+	switch {
+	case m.privileged() && !m.host.InUserNS:
+		return err
+	case errors.Is(err, cgroup.ErrNoController), errors.Is(err, cgroup.ErrNotOwner):
+	case errors.As(err, &of) && (cgroup.Denied(err) || errors.Is(err, fs.ErrNotExist)):
+	default:
 		return err
 	}
-	return fmt.Errorf("%w (limits need a cgroup of your own: %s)", err, delegatedScope)
+	if len(m.host.Cgroups.Layout().Legacy) > 0 {
+		return fmt.Errorf("%w (this machine's controllers are on cgroup v1, where limits are root's alone to set: run it as root, or without limits)", err)
+	}
+	return fmt.Errorf("%w (limits need a cgroup of your own: %s, or run it as root)", err, delegatedScope)
 }
 
 // refuseUsed refuses a cgroup that was there, in any hierarchy, and has processes:

@@ -15,7 +15,8 @@ import (
 
 // Refusals answer the calls that a seccomp filter refuses by an errno, as the filter does (see
 // seccomp.Filter.Watched). They own the listener, and are asked before the program is executed.
-type Refusals func(profile *specs.LinuxSeccomp, filter *seccomp.Filter, listener int) error
+// What they have kept is in the container's Denials.
+type Refusals func(profile *specs.LinuxSeccomp, filter *seccomp.Filter, listener int, keep func(*Denial)) error
 
 // watch has the process's filter ask about what it refuses, if there is what answers. Where that
 // can't be, the calls are refused as ever, and not named.
@@ -42,11 +43,15 @@ func (c *Container) deliverListener(s *plan.Seccomp, pid, fd int, refusals Refus
 		return fmt.Errorf("the container's init sent %q for a seccomp listener", what)
 	}
 	if s.Refuses != nil && refusals != nil {
+		keep, err := c.keepDenials()
+		if err != nil {
+			return fmt.Errorf("keep what the seccomp filter refuses: %w", err)
+		}
 		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			return os.NewSyscallError("fcntl F_DUPFD_CLOEXEC", err)
 		}
-		if err := refusals(s.Profile, s.Refuses, own); err != nil {
+		if err := refusals(s.Profile, s.Refuses, own, keep); err != nil {
 			unix.Close(own)
 			return err
 		}

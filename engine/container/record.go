@@ -66,6 +66,8 @@ const (
 	standstillFile = "standstill"
 	// endFile is there once delete --force waits for the lock (see askForEnd).
 	endFile = "end"
+	// deniedFile has a line for each kind of refused system calls (see keepDenials).
+	deniedFile = "denied"
 )
 
 func (r *Record) encode() []byte {

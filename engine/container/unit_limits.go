@@ -42,7 +42,7 @@ func (c *Container) setLimits(g *cgroup.Group, r *specs.LinuxResources) (cgroup.
 // what the kernel refuses. Rules of devices go to both.
 func (c *Container) setUnitLimits(b *bus, h *machine, g *cgroup.Group, r *specs.LinuxResources) (cgroup.Report, error) {
 	layout := plan.UnitLayout(h.Host)
-	layout.Files = g.Layout().Files
+	layout.Files, layout.Absent = g.Layout().Files, g.Layout().Absent
 	limits, writes, warnings, err := ledger.Properties(r, layout, ledger.Options{
 		Shares: g.Host().Shares, Slice: strings.HasSuffix(c.Cgroup.Unit, ".slice"),
 		Present: func(_, file string) (string, bool) {

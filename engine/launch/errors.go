@@ -59,7 +59,12 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 	case f.Nr == unix.SYS_EXECVE || f.Nr == unix.SYS_FACCESSAT2 || strings.HasPrefix(note.Text, "exec: "):
 		e.explainExec(pid)
 	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE:
-		e.Reason = f.Errno.Error() + " (are user namespaces allowed here? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu; run berth doctor)"
+		e.Reason = f.Errno.Error() + " (are user namespaces allowed here? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu; there are none in a chroot; run berth doctor)"
+	case f.Errno == unix.EINVAL && f.Nr == unix.SYS_MOUNT && note.Pointer == "/linux/rootfsPropagation" && !rootIsMount():
+		// Nothing else would do: the mount may be shared with the host, and pivot_root refuses too.
+		e.Reason = "/ is not a mount point, as in a chroot or a build root (before the chroot, mount --bind DIR DIR makes its directory one)"
+	case f.Errno == unix.EINVAL && f.Nr == unix.SYS_PIVOT_ROOT:
+		e.Reason = f.Errno.Error() + " (an initramfs as the root can't be exchanged: use --no-pivot)"
 	case f.Errno == unix.EAGAIN && (f.Nr == unix.SYS_CLONE || f.Nr == unix.SYS_CLONE3):
 		e.Reason = f.Errno.Error() + " (a limit of processes is reached, linux.resources.pids.limit or RLIMIT_NPROC: exec needs two more for an instant)"
 	case f.Errno == unix.ENOSPC && f.Nr == unix.SYS_UNSHARE:
@@ -80,4 +85,13 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 		e.Reason = "this kernel has no such file system (see /proc/filesystems)"
 	}
 	return e
+}
+
+// rootIsMount reports whether / is a mount point here. After a chroot(2) it need not be.
+func rootIsMount() bool {
+	var s unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, "/", 0, 0, &s); err != nil {
+		return true
+	}
+	return s.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 }

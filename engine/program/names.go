@@ -176,6 +176,8 @@ func syscallName(nr uint32) string {
 		return "read"
 	case unix.SYS_READLINKAT:
 		return "readlinkat"
+	case unix.SYS_READV:
+		return "readv"
 	case unix.SYS_RECVFROM:
 		return "recvfrom"
 	case unix.SYS_RECVMSG:

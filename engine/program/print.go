@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-runtime/berth/internal/argname"
 	"github.com/berth-runtime/berth/internal/escape"
 	"golang.org/x/sys/unix"
 )
@@ -115,9 +116,7 @@ func (pr printer) line(i int) Line {
 		l.Call, l.ZeroFails = "jump", false
 		return l
 	}
-	for i := range int(o.nargs) {
-		l.Args = append(l.Args, pr.arg(o.arg(i)))
-	}
+	l.Args = pr.args(o)
 	if o.forget {
 		l.Args[0], l.Args[1] = "pages of the calls so far", "their size"
 	}
@@ -144,6 +143,51 @@ func errnoName(errno uint16) string {
 func (pr printer) cell(off uint32) (string, bool) {
 	i, ok := slices.BinarySearch(pr.cells, off)
 	return "$" + strconv.Itoa(i+1), ok
+}
+
+// args are the arguments of an op, with the names that the kernel's headers have for them.
+func (pr printer) args(o *Op) []string {
+	call, known := o.Name(), make([]uint64, o.nargs)
+	for i := range known {
+		if o.kinds[i] < argAddr {
+			known[i] = o.values[i]
+		}
+	}
+	list := make([]string, o.nargs)
+	for i := range list {
+		a := o.arg(i)
+		switch a.kind {
+		case argImm, argInt:
+			list[i] = argname.Arg(call, known, i)
+		case argAddr:
+			list[i] = pr.named(call, i, uint32(a.value))
+		}
+		if list[i] == "" {
+			list[i] = pr.arg(a)
+		}
+	}
+	return list
+}
+
+// named is a structure whose words have names, "" for another place.
+func (pr printer) named(call string, arg int, off uint32) string {
+	r := findRegion(pr.regions, off)
+	if r.kind != regionWords || off != r.off || argname.Word(call, arg, 0, 0) == "" {
+		return ""
+	}
+	var words []string
+	for at := off; at < r.off+r.size; at += 8 {
+		word, isCell := pr.cell(at)
+		_, isAddress := slices.BinarySearch(pr.pointer, at)
+		if !isCell && !isAddress {
+			word = argname.Word(call, arg, len(words), binary.LittleEndian.Uint64(pr.image[at:]))
+		}
+		if word == "" {
+			word = pr.word(at)
+		}
+		words = append(words, word)
+	}
+	return "{" + strings.Join(words, " ") + "}"
 }
 
 func (pr printer) arg(a Arg) string {

@@ -50,7 +50,7 @@ func everyForm() *Builder {
 }
 
 const everyFormPrinted = `
-   0  $1 = openat2(AT_FDCWD, "/a b", {0x280000 0 0x10}, 24)  EAGAIN EINTR → 0  # open the root "/a b"  (/root/path)
+   0  $1 = openat2(AT_FDCWD, "/a b", {O_CLOEXEC|O_PATH 0 RESOLVE_IN_ROOT}, 24)  EAGAIN EINTR → 0  # open the root "/a b"  (/root/path)
    1  fchdir($1)  EAGAIN again  # open the root "/a b"  (/root/path)
    2  write(1, "here", 4)  any → 16  # say so
    3  write(1, "text", 4)  # say so
@@ -60,7 +60,7 @@ const everyFormPrinted = `
    7  read(0, buf1[16]+4, 12)  # say so
    8  read(0, &$1, 8)  # say so
    9  $2 = dup($1)  # say so
-  10  sendmsg(3, {0 {"x" 1 -100} {0x14 0x100000001 $2} &$1}, 0x4000)  # say so
+  10  sendmsg(3, {0 {"x" 1 -100} {0x14 0x100000001 $2} &$1}, MSG_NOSIGNAL)  # say so
   11  $3 = getpid()  # say so
   12  write(3, {"pid=" $3 hex:ff}, 13)  # say so
   13  $1 = set(7)  # execute /bin/sh  (/process/args)

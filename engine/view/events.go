@@ -13,33 +13,42 @@ import (
 )
 
 // An Event is something to be told of a container: that it ran out of memory,
-// or, with Stats, how its counters stand.
+// or, with Stats, how its counters stand, or, with Denied, that its seccomp profile refused a
+// system call for the first time.
 type Event struct {
-	ID    string
-	Stats *Stats
+	ID     string
+	Stats  *Stats
+	Denied *container.Denial
 }
 
 // JSON writes the event as a line.
 func (e *Event) JSON() []byte {
 	w := json.NewWriter(make([]byte, 0, 4096), "")
 	w.Object()
-	if e.Stats == nil {
-		w.Key("type").String("oom")
-	} else {
+	switch {
+	case e.Stats != nil:
 		w.Key("type").String("stats")
+	case e.Denied != nil:
+		w.Key("type").String("denied")
+	default:
+		w.Key("type").String("oom")
 	}
 	w.Key("id").String(e.ID)
 	if e.Stats != nil {
 		w.Key("data")
 		e.Stats.JSON(w)
 	}
+	if e.Denied != nil {
+		w.Key("data")
+		e.Denied.JSON(w)
+	}
 	w.End()
 	return append(w.Bytes(), '\n')
 }
 
-// Events tells of each time that the container runs out of memory, as it comes,
-// and of its counters once in an interval. It returns when the first process has
-// ended, or tell fails.
+// Events tells of each time that the container runs out of memory, and of each kind of refused
+// system calls if they are explained, as it comes, and of its counters once in an interval. It
+// returns when the first process has ended, or tell fails.
 func Events(c *container.Container, interval time.Duration, tell func(*Event) error) error {
 	if err := c.WantProcess("watch"); err != nil {
 		return err
@@ -58,6 +67,16 @@ func Events(c *container.Container, interval time.Duration, tell func(*Event) er
 		return err
 	}
 	defer watch.close()
+	denials := c.WatchDenials()
+	defer denials.Close()
+	tellDenied := func() error {
+		for _, d := range denials.More() {
+			if err := tell(&Event{ID: c.ID, Denied: &d}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -65,6 +84,8 @@ func Events(c *container.Container, interval time.Duration, tell func(*Event) er
 		case e := <-watch.events:
 			watch.told += e.New
 			err = tell(&Event{ID: c.ID})
+		case <-denials.Changed:
+			err = tellDenied()
 		case <-ticker.C:
 			stats, countErr := count(c, s)
 			if countErr != nil {
@@ -77,6 +98,9 @@ func Events(c *container.Container, interval time.Duration, tell func(*Event) er
 			}
 			err = tell(&Event{ID: c.ID, Stats: stats})
 		case <-ended:
+			if err := tellDenied(); err != nil {
+				return err
+			}
 			// The kill that ended it may be on its way to us as well: the kernel holds
 			// notices of memory.events back for up to 10 ms (cgroup_file_notify).
 			if watch.missed() {

@@ -6,7 +6,7 @@ import (
 	"github.com/berth-runtime/berth/internal/json"
 )
 
-// Explain tells what making a container would do: its Plan, and the Program that would run
+// Explain tells all that making a container would do: its Plan, and the Program that would run
 // inside.
 func Explain(f *container.Foreseen, asJSON bool) []byte {
 	if asJSON {

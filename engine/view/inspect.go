@@ -27,6 +27,9 @@ type Inspection struct {
 	Mounts     []mountinfo.Entry
 	// OOMKills is the number of its processes that were OOM-killed.
 	OOMKills uint64
+	// Denied are the system calls that its seccomp profile has refused, of those processes that
+	// were to be explained.
+	Denied []container.Denial
 	// OwnLimit says that the container's own limit of memory was hit.
 	OwnLimit bool
 }
@@ -47,7 +50,7 @@ func Inspect(c *container.Container) (*Inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Inspection{State: c.State(), Plan: p}
+	i := &Inspection{State: c.State(), Plan: p, Denied: c.Denials()}
 	if err := inspectGroup(c, i); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,11 @@ func (i *Inspection) JSON(w *json.Writer) {
 		w.Key("end").String(end)
 	}
 	w.Key("oomKills").Uint(i.OOMKills)
+	w.Key("denied").Array()
+	for n := range i.Denied {
+		i.Denied[n].JSON(w)
+	}
+	w.End()
 	w.Key("plan")
 	PlanJSON(i.Plan, i.Plan.Warnings, w)
 	w.Key("limits").Array()

@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/spec"
-	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/json"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -49,21 +48,11 @@ func Sections(p *plan.Plan) []Section {
 
 // PlanText is the Plan for people to read.
 func PlanText(p *plan.Plan, warnings []string) []byte {
-	// A config may be a stranger's, who would have it read as something else.
-	text := append([]byte("Container "), escape.Line(p.ID)...)
-	text = append(append(text, " of the bundle "...), escape.Line(p.Bundle)...)
-	text = append(text, '\n')
-	for _, w := range warnings {
-		text = append(append(append(text, "warning: "...), escape.Line(w)...), '\n')
-	}
+	text := heading(p, warnings)
 	for _, s := range Sections(p) {
 		text = append(append(append(text, '\n'), s.Title...), '\n')
 		for _, step := range s.Steps {
-			text = append(append(text, "  "...), escape.Line(step.What)...)
-			if step.Pointer != "" {
-				text = append(append(text, "  # "...), escape.Line(step.Pointer)...)
-			}
-			text = append(text, '\n')
+			text = appendStep(append(text, "  "...), step)
 		}
 	}
 	return text
@@ -236,6 +225,11 @@ func mountLine(m *plan.Mount) string {
 	return b.String()
 }
 
+const (
+	denyDevices = "devices: deny all but these"
+	ofEvery     = " (every container has it)"
+)
+
 // deviceRuleSteps says which devices may be used, and by which entry.
 func deviceRuleSteps(p *plan.Plan) []Step {
 	c := &p.Cgroup
@@ -245,14 +239,14 @@ func deviceRuleSteps(p *plan.Plan) []Step {
 	if c.Devices.AllowsAll() {
 		return []Step{{"devices: allow all", devicesAt(p)}}
 	}
-	steps := []Step{{"devices: deny all but these", devicesAt(p)}}
+	steps := []Step{{denyDevices, devicesAt(p)}}
 	for _, r := range c.Devices.Rules() {
 		what, at := "devices: allow "+r.String(), c.DevicesAt[r.Index]
 		if !r.Allow {
 			what = "devices: deny " + r.String()
 		}
 		if at == "" {
-			what += " (every container has it)"
+			what += ofEvery
 		}
 		steps = append(steps, Step{what, at})
 	}

@@ -43,7 +43,7 @@ func TestBoxOfOrdinaryUser(t *testing.T) {
 func wayToLimits(t *testing.T) string {
 	t.Helper()
 	if onV2(t) {
-		return "-p Delegate=yes berth box"
+		return "-p Delegate=yes gives"
 	}
 	return "run it as root, or without limits"
 }

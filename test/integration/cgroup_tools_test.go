@@ -366,3 +366,26 @@ func TestTranslateAsNobody(t *testing.T) {
 	tool(b, "translate", "--layout", "odd", file).Fails(t, "odd", "unified")
 	tool(b, "translate", "--layout", "unified", b.WriteFile("bad.json", `{"memory": {"swappiness": 1}}`, 0o644)).Fails(t, "/memory/swappiness")
 }
+
+// A cgroup that is closed to others is left out of what they see of the tree, and breaks nothing.
+func TestCgroupToolsPassOverWhatIsClosed(t *testing.T) {
+	b := harness.New(t)
+	needCgroupTools(b)
+	closed, open := "/"+b.Tag+"-closed", "/"+b.Tag+"-open"
+	tool(b, "create", "-d", "700", closed).OK(t)
+	t.Cleanup(func() { tool(b, "delete", "-r", closed).OK(t) })
+	tool(b, "create", closed+"/inner").OK(t)
+	tool(b, "create", open).OK(t)
+	t.Cleanup(func() { tool(b, "delete", open).OK(t) })
+	for _, args := range [][]string{{"list"}, {"controllers"}, {"tree"}, {"top", "-n", "1", "-d", "0.1"}} {
+		c := b.Command(append([]string{"cgroup"}, args...)...)
+		c.Attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+		r := c.Run().OK(t)
+		if args[0] != "controllers" && (!strings.Contains(r.Stdout, open[1:]) || !strings.Contains(r.Stdout, closed[1:])) {
+			t.Errorf("%v leaves out what it can see:\n%s", args, r.Stdout)
+		}
+		if strings.Contains(r.Stdout, "inner") || !strings.Contains(r.Stderr, "closed to this user, are left out") {
+			t.Errorf("%v: %s%s", args, r.Stdout, r.Stderr)
+		}
+	}
+}

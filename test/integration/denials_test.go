@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func profileOf(c *harness.Container) {
 // run and exec name what the config's profile refuses, if asked, with the errno that it has.
 func TestRunAndExecNameDenials(t *testing.T) {
 	refused, allowed := fmt.Sprintf("syscall=%d,8", unix.SYS_PERSONALITY), fmt.Sprintf("syscall=%d,4294967295", unix.SYS_PERSONALITY)
-	const told = "denied: personality(0x8) by inside["
+	const told = "denied: personality(PER_LINUX32) by inside["
 	const rule = "ENOTSUP, seccomp rule /linux/seccomp/syscalls/1"
 	check := func(t *testing.T, r harness.Result) {
 		t.Helper()
@@ -87,6 +88,72 @@ func TestRunAndExecNameDenials(t *testing.T) {
 		c := b.Container("/inside", "try", refused, allowed)
 		profileOf(c)
 		check(t, c.Run("--explain-denials").OK(t))
+	})
+	t.Run("kept", func(t *testing.T) {
+		b := harness.New(t)
+		c := b.Container("/inside", "try", refused, refused)
+		profileOf(c)
+		c.Run("--explain-denials", "--keep").OK(t)
+		if text := b.Berth("inspect", c.ID).OK(t).Stdout; strings.Count(text, "personality(PER_LINUX32) by inside[") != 1 || !strings.Contains(text, rule) {
+			t.Errorf("inspect says %s", text)
+		}
+		var seen struct {
+			Denied []struct{ Call, Program, Errno, Rule string }
+		}
+		if err := json.Unmarshal([]byte(b.Berth("inspect", "--json", c.ID).OK(t).Stdout), &seen); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen.Denied) != 1 || seen.Denied[0].Rule != "/linux/seccomp/syscalls/1" || seen.Denied[0].Errno != "ENOTSUP" || seen.Denied[0].Program != "inside" {
+			t.Errorf("%+v", seen)
+		}
+		c.Delete()
+	})
+	t.Run("events", func(t *testing.T) {
+		b := harness.New(t)
+		c := b.Container("/inside", "hang")
+		profileOf(c)
+		c.RunDetached()
+		// One from before, which is no news, is the sign that the file is there.
+		b.Berth("exec", "--explain-denials", c.ID, "/inside", "try", fmt.Sprintf("syscall=%d", unix.SYS_GETPRIORITY)).OK(t)
+		events, w := b.Pipe()
+		watch := b.Command("events", "--interval", "20ms", c.ID)
+		watch.Stdout = w
+		running := watch.Start()
+		w.Close()
+		events.Until(`"type":"stats"`) // it watches
+		b.Berth("exec", "--explain-denials", c.ID, "/inside", "try", refused).OK(t)
+		if before := events.Until(`"type":"denied"`); strings.Contains(before, "getpriority") {
+			t.Errorf("events tells of what was before it: %s", before)
+		}
+		if line := events.Until("}"); !strings.Contains(line, `"call":"personality(PER_LINUX32)"`) || !strings.Contains(line, `"rule":"/linux/seccomp/syscalls/1"`) {
+			t.Errorf("events says %s", line)
+		}
+		if text := b.Berth("inspect", c.ID).OK(t).Stdout; !strings.Contains(text, "getpriority") || !strings.Contains(text, "personality") {
+			t.Errorf("inspect says %s", text)
+		}
+		c.Delete("--force")
+		running.Wait().OK(t)
+	})
+	t.Run("killed", func(t *testing.T) {
+		b := harness.New(t)
+		c := b.Container("/inside", "try", refused)
+		profileOf(c)
+		c.Spec.Linux.Seccomp.Syscalls[1].Action, c.Spec.Linux.Seccomp.Syscalls[1].ErrnoRet = specs.ActKillProcess, nil
+		const told = "killed by SIGSYS: the seccomp profile kills for personality (/linux/seccomp/syscalls/1)"
+		if r := c.Run("--keep").Exits(t, 128+int(unix.SIGSYS)); !strings.Contains(r.Stderr, told) {
+			t.Errorf("run says %q", r.Stderr)
+		}
+		if text := b.Berth("inspect", c.ID).OK(t).Stdout; !strings.Contains(text, told) {
+			t.Errorf("inspect says %s", text)
+		}
+		c.Delete()
+		hanging := b.Container("/inside", "hang")
+		hanging.Spec.Linux.Seccomp = c.Spec.Linux.Seccomp
+		hanging.RunDetached()
+		if r := b.Berth("exec", hanging.ID, "/inside", "try", refused).Exits(t, 128+int(unix.SIGSYS)); !strings.Contains(r.Stderr, told) {
+			t.Errorf("exec says %q", r.Stderr)
+		}
+		hanging.Delete("--force")
 	})
 	t.Run("exec", func(t *testing.T) {
 		b := harness.New(t)

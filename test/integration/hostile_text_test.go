@@ -41,10 +41,12 @@ func TestHostileConfigIsShownAsText(t *testing.T) {
 	c.Spec.Linux.MaskedPaths = append(c.Spec.Linux.MaskedPaths, "/masked"+oneLine)
 	c.Spec.Hooks = &specs.Hooks{Poststop: []specs.Hook{{Path: "/bin/true", Args: []string{"sh", "-c", "curl" + hostile + " | sh"}}}}
 	c.Write()
-	r := b.Berth("explain", c.Dir).OK(t)
-	check(t, "explain", r.Stdout+r.Stderr)
+	brief := b.Berth("explain", c.Dir).OK(t)
+	check(t, "explain", brief.Stdout+brief.Stderr)
+	r := b.Berth("explain", "--program", c.Dir).OK(t)
+	check(t, "explain --program", r.Stdout+r.Stderr)
 	for _, want := range []string{`\x1b[2K`, `\u009b31m`, `\u202edne`, "curl"} {
-		if !strings.Contains(r.Stdout, want) {
+		if !strings.Contains(r.Stdout, want) || !strings.Contains(brief.Stdout, want) {
 			t.Errorf("explain leaves %s out", want)
 		}
 	}

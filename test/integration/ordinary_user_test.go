@@ -145,7 +145,7 @@ func TestOrdinaryUserLimits(t *testing.T) {
 	u := b.AsOrdinaryUser(t, 0)
 	c := u.Container("/bin/true")
 	c.Spec.Linux.Resources = &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: ptr(int64(30))}}
-	c.Run().Fails(t, "cgroup")
+	c.Run().Fails(t, wayToLimits(t))
 
 	// What root has given to the user, he makes cgroups in, and changes.
 	home := "/" + b.Tag + "-delegated"

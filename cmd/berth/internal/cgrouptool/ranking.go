@@ -128,7 +128,7 @@ func (k Ranking) chosen(width int) []column {
 // Rank draws rows as they are ordered. With a height, only what fits is drawn.
 func (s Style) Rank(rows []Row, k Ranking) string {
 	columns := k.chosen(s.Width)
-	name := 6
+	name := utf8.RuneCountInString(k.title())
 	for i := range rows {
 		name = max(name, utf8.RuneCountInString(rows[i].Path))
 	}
@@ -167,8 +167,10 @@ func (s Style) Rank(rows []Row, k Ranking) string {
 	return b.String()
 }
 
+func (k Ranking) title() string { return cmp.Or(k.Title, "CGROUP") }
+
 func (s Style) head(b *strings.Builder, columns []column, k Ranking, name int) {
-	title := s.fit(cmp.Or(k.Title, "CGROUP"), name)
+	title := s.fit(k.title(), name)
 	title += strings.Repeat(" ", name-utf8.RuneCountInString(title))
 	if k.By == ByPath {
 		title = s.paint(strong, title)

@@ -19,8 +19,9 @@ type Tools struct {
 	// Warn is told what does not stop a command.
 	Warn func(message string)
 
-	cut  bool   // it was told that some cgroups are too deep
-	root string // "" for the machine, a directory for a copied or made-up tree
+	cut    bool   // it was told that some cgroups are too deep
+	closed bool   // it was told that some may not be looked into
+	root   string // "" for the machine, a directory for a copied or made-up tree
 }
 
 // New detects the host's cgroups. root is "", or the directory of a copied tree
@@ -89,7 +90,8 @@ func (t *Tools) in(g *cgroup.Group) []*cgroup.Hierarchy {
 
 // children lists the names of the cgroups in a directory, in order. One that
 // is removed meanwhile has none. Nor has one whose path is longer than the kernel
-// takes: any process that may write to a cgroup can create such names, and breaks nothing.
+// takes, or that is closed to us: any process that may write to a cgroup can create such ones, and
+// breaks nothing.
 func (t *Tools) children(dir string) ([]string, error) {
 	// The link count of a directory is 2 and one for each directory in it, which spares most
 	// cgroups, the leaves, the reading of their many files' names. (Btrfs and overlays, where a
@@ -103,6 +105,13 @@ func (t *Tools) children(dir string) ([]string, error) {
 		if !t.cut {
 			t.cut = true
 			t.Warn(fmt.Sprintf("cgroups below %s… are left out: their paths are longer than the kernel takes", dir[:min(len(dir), 60)]))
+		}
+		return nil, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		if !t.closed {
+			t.closed = true
+			t.Warn(fmt.Sprintf("cgroups below %s, and below any others that are closed to this user, are left out: permission denied", dir))
 		}
 		return nil, nil
 	}

@@ -213,3 +213,17 @@ func TestJSON(t *testing.T) {
 		}
 	}
 }
+
+// Without a terminal nothing is cut: neither a name nor the title above short ones.
+func TestRankInAPipeIsWhole(t *testing.T) {
+	k := Ranking{Title: "CONTAINER"}
+	for _, rows := range [][]Row{nil, {{Path: "a"}}} {
+		if got := (Style{}).Rank(rows, k); !strings.HasPrefix(got, "CONTAINER ") {
+			t.Errorf("%d rows: %q", len(rows), got)
+		}
+	}
+	long := strings.Repeat("x", 300)
+	if got := (Style{}).Rank([]Row{{Path: long}}, k); !strings.Contains(got, "\n"+long+" ") {
+		t.Errorf("got %q", got)
+	}
+}

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/engine/container"
 	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/seccomp"
 )
@@ -21,6 +23,8 @@ type Denials struct {
 	// can be told which other one would allow a call.
 	Default      bool
 	Capabilities []string
+	// Keep is given each kind as it comes, if it is not nil.
+	Keep func(*container.Denial)
 
 	rules  *seccomp.Rules
 	filter *seccomp.Filter
@@ -34,13 +38,9 @@ type Denials struct {
 
 // A Denial is a kind of refused calls.
 type Denial struct {
-	Call    string // with the arguments that tell
-	Program string // of the first one, as /proc/PID/comm has it
-	Pid     int
-	Errno   string
-	Rule    string // the JSON pointer of what refuses it
-	With    string // the capability with which it would be allowed, ""
-	Count   int
+	container.Denial
+	With  string // the capability with which it would be allowed, ""
+	Count int
 }
 
 // most is how many kinds are kept. A program that tries everything is not to fill our memory.
@@ -91,28 +91,35 @@ func (d *Denials) note(c *seccomp.Call, errno unix.Errno) {
 		return
 	}
 	rule, _ := d.rules.Decide(c)
-	n := &Denial{Call: describe(c), Errno: errnoName(errno), Rule: d.at + rule, Count: 1}
+	n := &Denial{Denial: container.Denial{Call: describe(c), Errno: errnoName(errno), Rule: d.at + rule}, Count: 1}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, k := range d.kinds {
-		if k.Call == n.Call && k.Rule == n.Rule {
-			k.Count++
+	known := slices.IndexFunc(d.kinds, func(k *Denial) bool { return k.Call == n.Call && k.Rule == n.Rule })
+	switch {
+	case known >= 0:
+		n = d.kinds[known]
+		n.Count++
+		if n.Program != "" {
 			return
 		}
+	case len(d.kinds) == most:
+		return
+	default:
+		if d.Default {
+			n.With = d.capabilityFor(c)
+		}
+		d.kinds = append(d.kinds, n)
 	}
-	if len(d.kinds) == most {
+	s, err := procs.ReadStat(c.Thread)
+	if err != nil || !c.Waits() {
+		// The name may be another process's. A signal has interrupted the call, which is then
+		// made again, or ended its process.
 		return
 	}
-	if s, err := procs.ReadStat(c.Thread); err == nil {
-		n.Program, n.Pid = s.Name, c.Thread
+	n.Program, n.Pid = s.Name, c.Thread
+	if d.Keep != nil {
+		d.Keep(&n.Denial)
 	}
-	if !c.Waits() {
-		n.Program = "" // another's, perhaps
-	}
-	if d.Default {
-		n.With = d.capabilityFor(c)
-	}
-	d.kinds = append(d.kinds, n)
 }
 
 // A grant is the filter of Berth's default profile with one more capability.
@@ -163,11 +170,7 @@ func (d *Denials) Err() error {
 
 // String is one line, as unshare(CLONE_NEWUSER) by bash[12]: EPERM, seccomp rule /syscalls/7.
 func (n *Denial) String() string {
-	s := n.Call
-	if n.Program != "" {
-		s += " by " + n.Program + "[" + strconv.Itoa(n.Pid) + "]"
-	}
-	s += ": " + n.Errno + ", seccomp rule " + n.Rule
+	s := n.Denial.String()
 	if n.With != "" {
 		s += " (allowed with " + n.With + ")"
 	}
