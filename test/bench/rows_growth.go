@@ -248,17 +248,21 @@ func (b *bench) manyRows(v *view) error {
 			}
 		}
 		failed = errors.Join(failed, l.end())
+		var killing error
 		for range 3 {
-			if failed != nil || b.stopped.Load() {
+			if killing != nil || b.stopped.Load() {
 				break
 			}
 			var s sample
-			if s, failed = b.killAll(e, processes); failed == nil {
+			if s, killing = b.killAll(e, processes); killing == nil {
 				killed = append(killed, s)
 			}
 		}
+		if err := errors.Join(failed, killing); err != nil {
+			progress("many: %s: %v", e.name, err)
+		}
 		list.Cells = append(list.Cells, cellOf(e.name, listed, failed))
-		kill.Cells = append(kill.Cells, cellOf(e.name, killed, failed))
+		kill.Cells = append(kill.Cells, cellOf(e.name, killed, killing))
 		if e.name == ours {
 			top.Cells = append(top.Cells, cellOf(e.name, looked, failed))
 		}
@@ -279,13 +283,13 @@ func (b *bench) killAll(e engine, n int) (sample, error) {
 	defer o.end()
 	dirs, _ := mounted()
 	procs := filepath.Join(dirs[0], b.cgroup, "kill-"+e.name, "cgroup.procs")
-	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		text, err := os.ReadFile(procs)
 		if err == nil && strings.Count(string(text), "\n") >= n {
 			break
 		}
 		if time.Now().After(until) {
-			return sample{}, fmt.Errorf("the container has not forked %d times within a minute", n)
+			return sample{}, fmt.Errorf("the container has not forked %d times in three minutes", n)
 		}
 	}
 	return b.time(e.command("kill", "--all", o.id, "KILL"))
