@@ -43,8 +43,7 @@ func makeViews(parent string) (map[string]*view, error) {
 	}
 	nothing := func() error { return nil }
 	fresh := func() error {
-		// As on a host that has no other version: one that is mounted over version 1 is another
-		// case, for which the table of all mounts is read.
+		// Nothing is to lie below it, as nothing does on a host that has no other version.
 		if err := unix.Unmount(top, unix.MNT_DETACH); err != nil {
 			return err
 		}
