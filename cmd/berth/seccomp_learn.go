@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"strings"
 
@@ -144,11 +143,11 @@ func objectName(file, command string) string {
 	if file != "" && file != "-" {
 		name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	}
-	name = regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-")
-	if name = strings.Trim(name, "-"); name == "" {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	if len(words) == 0 {
 		return "learned"
 	}
-	return name
+	return strings.Join(words, "-")
 }
 
 // supervise runs a command until none of its processes is left under the filter, or a signal asks

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -128,22 +127,38 @@ func readResources(file string, stdin io.Reader) (*specs.LinuxResources, error) 
 	return resources, nil
 }
 
-// ownEntry is a pointer into resources that were made of options.
-var ownEntry = regexp.MustCompile(`(^|[ (])(resources: )?(/[a-zA-Z]+/[a-zA-Z]+)($|[ :)])`)
-
 // name puts options in the place of the entries that an error names, unless they are a file's.
 func (o *updateOptions) name(err error) error {
 	if err == nil || o.file != "" {
 		return err
 	}
-	text := ownEntry.ReplaceAllStringFunc(err.Error(), func(found string) string {
-		part := ownEntry.FindStringSubmatch(found)
-		if flag, ok := o.flags[part[3]]; ok {
-			return part[1] + "--" + flag + part[4]
-		}
-		return found
-	})
+	text := err.Error()
+	for pointer, flag := range o.flags {
+		text = renamed(text, pointer, "--"+flag)
+	}
 	return &optionError{text, err}
+}
+
+// renamed puts another name in the place of a pointer, wherever that is a word by itself.
+func renamed(text, pointer, name string) string {
+	for at := 0; ; {
+		found := strings.Index(text[at:], pointer)
+		if found < 0 {
+			return text
+		}
+		begin, end := at+found, at+found+len(pointer)
+		if before, ok := strings.CutSuffix(text[:begin], "resources: "); ok && endsIn(before, " (") {
+			begin = len(before)
+		}
+		if at = end; endsIn(text[:begin], " (") && (end == len(text) || strings.IndexByte(" :)", text[end]) >= 0) {
+			text, at = text[:begin]+name+text[end:], begin+len(name)
+		}
+	}
+}
+
+// endsIn reports whether a text is empty, or ends in one of some characters.
+func endsIn(text, some string) bool {
+	return text == "" || strings.IndexByte(some, text[len(text)-1]) >= 0
 }
 
 // optionError is an error in the words of the command line.

@@ -42,6 +42,29 @@ func FuzzParseSize(f *testing.F) {
 	})
 }
 
+func TestRenamed(t *testing.T) {
+	const pointer, name = "/memory/limit", "--memory"
+	for text, want := range map[string]string{
+		"/memory/limit":                              "--memory",
+		"/memory/limit: too small":                   "--memory: too small",
+		"resources: /memory/limit: too small":        "--memory: too small",
+		"update: resources: /memory/limit is small":  "update: --memory is small",
+		"small (/memory/limit)":                      "small (--memory)",
+		"small (resources: /memory/limit)":           "small (--memory)",
+		"/memory/limit and /memory/limit":            "--memory and --memory",
+		"/memory/limits: too small":                  "/memory/limits: too small",
+		"/memory/limit/x and x/memory/limit":         "/memory/limit/x and x/memory/limit",
+		"/linux/resources/memory/limit: too small":   "/linux/resources/memory/limit: too small",
+		"other-resources: /memory/limit":             "other-resources: --memory",
+		"/cpu/shares: not with \"/memory/limit\"":    "/cpu/shares: not with \"/memory/limit\"",
+		"resources: /memory/limit.: is not /memory/": "resources: /memory/limit.: is not /memory/",
+	} {
+		if got := renamed(text, pointer, name); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
 // given parses a command line of update.
 func given(t *testing.T, args ...string) (*updateOptions, *cli.Command, error) {
 	t.Helper()

@@ -164,7 +164,7 @@ func (g *group) enter(s *spawn) error {
 	if err != nil {
 		return err
 	}
-	s.Cgroup = fd
+	s.Cgroup, s.Group = fd, ""
 	s.Facts.Tasks = tasksFiles(g.Group)
 	return nil
 }

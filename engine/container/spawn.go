@@ -76,7 +76,7 @@ func (s *spawn) inherit() {
 
 // number tells the Program the numbers of its descriptors.
 func (s *spawn) number(n *launch.Numbers) {
-	s.Facts.Report, s.Facts.Life, s.Facts.Gate = n.Report, n.Life, -1
+	s.Facts.Report, s.Facts.Life, s.Facts.Gate, s.Facts.Group = n.Report, n.Life, -1, 0
 	i := 0
 	s.each(func(_ int, number *int) { *number = n.Inherited[i]; i++ })
 }

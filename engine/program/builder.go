@@ -26,15 +26,15 @@ func (e *BuildError) Error() string {
 	return "build program: " + e.Problem
 }
 
-// opsPerChunk lets most Programs fit the first chunk, of 64 KB: a common container
-// has about 300 ops, and Build copies several chunks into one list. What is not
+// opsPerChunk lets most Programs fit the first chunk, of 128 KB: a common container
+// has up to 750 ops, and Build copies several chunks into one list. What is not
 // used of it is never touched, so it costs nothing. Chunks never move, so that an
 // *Op stays good while more ops are added.
-const opsPerChunk = 512
+const opsPerChunk = 1024
 
 // bufferSize holds the data of a common container, and its ops as Build lays them
 // behind it, without a copy.
-const bufferSize = 64 << 10
+const bufferSize = 128 << 10
 
 // A Builder collects the calls and the data of a Program.
 //

@@ -66,7 +66,9 @@ func (b *bench) growthRows() error {
 func (b *bench) growthRow(v *view, what string, n int, dir string) error {
 	run := &Row{Group: "growth", Name: fmt.Sprintf("run, beside %d %s, cgroup %s", n, what, v.words), Unit: "ms", Axis: what, At: float64(n)}
 	exec := &Row{Group: "growth", Name: fmt.Sprintf("exec, beside %d %s, cgroup %s", n, what, v.words), Unit: "ms", Axis: what, At: float64(n)}
-	if what == "mounts" && n == 5_000 {
+	// Of a host with both versions our view is no true likeness: /proc/self/cgroup names hierarchies
+	// that are not mounted in it, for which Berth reads the table of all mounts.
+	if what == "mounts" && n == 5_000 && b.views["host"] == nil {
 		exec.target(0.4, 0)
 	}
 	var runs, execs []contender
@@ -215,7 +217,7 @@ func (l *load) end() error {
 func (b *bench) manyRows(v *view) error {
 	const containers, processes = 1_000, 10_000
 	list := &Row{Group: "growth", Name: fmt.Sprintf("list with %d containers, cgroup %s", containers, v.words), Unit: "ms"}
-	top := &Row{Group: "growth", Name: fmt.Sprintf("top with %d containers, one look (aim: 150), cgroup %s", containers, v.words), Unit: "ms of CPU"}
+	top := &Row{Group: "growth", Name: fmt.Sprintf("top with %d containers, two looks (aim: 300), cgroup %s", containers, v.words), Unit: "ms of CPU"}
 	kill := &Row{Group: "growth", Name: fmt.Sprintf("kill --all of %d processes, cgroup %s", processes, v.words), Unit: "ms"}
 	list.target(1, 0)
 	kill.target(1, 0)
@@ -242,23 +244,27 @@ func (b *bench) manyRows(v *view) error {
 			}
 			if e.name == ours && failed == nil {
 				if s, failed = b.time(e.command("top", "-n", "1", "--json")); failed == nil {
-					s.value = s.cpu // a look takes two, a second apart
+					s.value = s.cpu // the looks are a second apart
 					looked = append(looked, s)
 				}
 			}
 		}
 		failed = errors.Join(failed, l.end())
+		var killing error
 		for range 3 {
-			if failed != nil || b.stopped.Load() {
+			if killing != nil || b.stopped.Load() {
 				break
 			}
 			var s sample
-			if s, failed = b.killAll(e, processes); failed == nil {
+			if s, killing = b.killAll(e, processes); killing == nil {
 				killed = append(killed, s)
 			}
 		}
+		if err := errors.Join(failed, killing); err != nil {
+			progress("many: %s: %v", e.name, err)
+		}
 		list.Cells = append(list.Cells, cellOf(e.name, listed, failed))
-		kill.Cells = append(kill.Cells, cellOf(e.name, killed, failed))
+		kill.Cells = append(kill.Cells, cellOf(e.name, killed, killing))
 		if e.name == ours {
 			top.Cells = append(top.Cells, cellOf(e.name, looked, failed))
 		}
@@ -279,13 +285,13 @@ func (b *bench) killAll(e engine, n int) (sample, error) {
 	defer o.end()
 	dirs, _ := mounted()
 	procs := filepath.Join(dirs[0], b.cgroup, "kill-"+e.name, "cgroup.procs")
-	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		text, err := os.ReadFile(procs)
 		if err == nil && strings.Count(string(text), "\n") >= n {
 			break
 		}
 		if time.Now().After(until) {
-			return sample{}, fmt.Errorf("the container has not forked %d times within a minute", n)
+			return sample{}, fmt.Errorf("the container has not forked %d times in three minutes", n)
 		}
 	}
 	return b.time(e.command("kill", "--all", o.id, "KILL"))

@@ -42,7 +42,13 @@ func makeViews(parent string) (map[string]*view, error) {
 		return nil
 	}
 	nothing := func() error { return nil }
-	fresh := func() error { return unix.Mount("cgroup2", top, "cgroup2", 0, "") }
+	fresh := func() error {
+		// Nothing is to lie below it, as nothing does on a host that has no other version.
+		if err := unix.Unmount(top, unix.MNT_DETACH); err != nil {
+			return err
+		}
+		return unix.Mount("cgroup2", top, "cgroup2", 0, "")
+	}
 	switch host.Mode() {
 	case cgroup.Unified:
 		return views, add("v2", "v2", nothing)

@@ -1,7 +1,6 @@
 package seccomptool
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -26,7 +25,10 @@ type Supervised struct {
 // listener, from before the command is executed until all processes under the filter have ended.
 func Start(path string, args []string, stdout uintptr, filter *seccomp.Filter, serve func(*seccomp.Listener)) (*Supervised, error) {
 	spawn := &launch.Spawn{Stdio: [3]uintptr{0, stdout, 2}, Cgroup: -1}
-	pass := newPass()
+	pass, err := newPass()
+	if err != nil {
+		return nil, err
+	}
 	spawn.Program = func(n *launch.Numbers) (*program.Program, error) {
 		return compile(n.Report, path, args, filter, pass)
 	}
@@ -112,10 +114,12 @@ func compile(report int, path string, args []string, filter *seccomp.Filter, pas
 // loading and the command's execve, in an argument that none of them has. They must not wait for a
 // supervisor that has no listener yet, nor be taken for the command's. It is random: a call of the
 // command's is let through unseen only if its sixth argument is the very number, in all 64 bits.
-func newPass() uint64 {
+func newPass() (uint64, error) {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // it doesn't fail: Go ends the program first
-	return binary.NativeEndian.Uint64(b[:])
+	if _, err := unix.Getrandom(b[:], 0); err != nil { // which gives so few whole (getrandom(2))
+		return 0, fmt.Errorf("ask the kernel for a random number: %w", err)
+	}
+	return binary.NativeEndian.Uint64(b[:]), nil
 }
 
 // exempt allows what has the pass. It stands before the filter's instructions.
