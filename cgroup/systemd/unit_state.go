@@ -53,15 +53,32 @@ func (m *Manager) Properties(ctx context.Context, name string, properties ...str
 	return all, nil
 }
 
-// Delegates reports whether a unit runs and is delegated. An ordinary user's manager leaves no mark
-// at the cgroup of one that is.
-func (m *Manager) Delegates(ctx context.Context, name string) (bool, error) {
-	properties, err := m.Properties(ctx, name, "Delegate")
+// Delegates reports whether the cgroup is that of a unit that runs and is delegated. An ordinary
+// user's manager leaves no mark at the cgroup of one that is. The unit's name is not that of the
+// directory: systemd writes _cpu.scope for cpu.scope, and is free to change how.
+func (m *Manager) Delegates(ctx context.Context, controlGroup string) (bool, error) {
+	name := ""
+	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
+		answer, err := c.Call(ctx, managerCall("GetUnitByControlGroup", "s", controlGroup))
+		if err != nil {
+			return err
+		}
+		var path dbus.ObjectPath
+		if err := into(answer, &path); err != nil {
+			return err
+		}
+		return c.property(ctx, path, busName+".Unit", "Id", &name)
+	})
+	if err != nil {
+		return false, fail("find the unit of", controlGroup, err)
+	}
+	properties, err := m.Properties(ctx, name, "Delegate", "ControlGroup")
 	if err != nil {
 		return false, err
 	}
 	delegated, _ := properties["Delegate"].(bool)
-	return delegated && properties["ActiveState"] == "active", nil
+	// systemd gives the nearest unit above where the cgroup is none.
+	return delegated && properties["ActiveState"] == "active" && properties["ControlGroup"] == controlGroup, nil
 }
 
 // typeInterface is the interface of a unit's type: org.freedesktop.systemd1.Slice.

@@ -90,6 +90,10 @@ func inspectionText(i *view.Inspection) []byte {
 	}
 	for _, l := range i.Limits {
 		fmt.Fprintf(&b, "  %s: %s", l.File, safe(l.Now))
+		if l.Pointer == "" {
+			fmt.Fprintln(&b, "  # not set by linux.resources")
+			continue
+		}
 		if l.Now != l.Set {
 			fmt.Fprintf(&b, " (set to %s)", safe(l.Set))
 		}

@@ -81,15 +81,14 @@ func (h *machine) islandOf(r *Runtime) bool {
 	if h.UID == 0 && !h.InUserNS {
 		return true
 	}
-	name := path.Base(h.CgroupBase)
-	if strings.HasSuffix(name, ".slice") {
+	if strings.HasSuffix(h.CgroupBase, ".slice") {
 		return true // handed over by its owner, and no unit of his
 	}
 	bus := newManager()
 	defer bus.Close()
-	delegated, err := bus.Delegates(context.Background(), name)
+	delegated, err := bus.Delegates(context.Background(), h.CgroupBase)
 	if err != nil {
-		r.note("unit %s: %v", name, err)
+		r.note("%v", err)
 		return true // nothing else would make a cgroup for us
 	}
 	return delegated

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -143,4 +144,20 @@ func (c *Container) WantProcess(what string) error {
 	default:
 		return fmt.Errorf("cannot %s container %s: it is %s (%w)", what, c.ID, status, ErrNotRunning)
 	}
+}
+
+// LoggedSince is when the first process was made by the clock of the kernel's log: not before
+// earliest, and before latest. That clock stands still while the machine is suspended, and drifts
+// (x86 knows its own to 500 ppm).
+func (c *Container) LoggedSince() (earliest, latest time.Duration) {
+	if c.Boot != bootID() {
+		return math.MaxInt64, math.MaxInt64
+	}
+	var boot, awake unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake) != nil {
+		return 0, 0
+	}
+	started := time.Duration(c.StartTime) * (time.Second / procs.Ticks)
+	drift := time.Second + started/2000
+	return started - time.Duration(boot.Nano()-awake.Nano()) - drift, started + drift
 }

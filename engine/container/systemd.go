@@ -300,3 +300,15 @@ func (c *Container) freezeUnit(freeze bool) bool {
 	}
 	return true
 }
+
+// UnitOOMKilled reports whether systemd has the container's unit on record as one that failed by an
+// OOM kill.
+func (c *Container) UnitOOMKilled() bool {
+	if c.Cgroup.Unit == "" {
+		return false
+	}
+	bus := newManager()
+	defer bus.Close()
+	is, err := bus.Properties(context.Background(), c.Cgroup.Unit, "Result")
+	return err == nil && is["Result"] == "oom-kill"
+}

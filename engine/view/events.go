@@ -103,7 +103,7 @@ func Events(c *container.Container, interval time.Duration, tell func(*Event) er
 			}
 			// The kill that ended it may be on its way to us as well: the kernel holds
 			// notices of memory.events back for up to 10 ms (cgroup_file_notify).
-			if watch.missed() {
+			if watch.missed(c) {
 				return tell(&Event{ID: c.ID})
 			}
 			return nil
@@ -161,7 +161,7 @@ func watchMemory(c *container.Container) (*memoryWatch, error) {
 		return &memoryWatch{}, nil // nothing will be told of its memory
 	}
 	w := &memoryWatch{group: g}
-	w.before = w.kills()
+	w.before, _ = w.kills()
 	// Version 1 tells at once that the limit is hit, but not of the kill; version
 	// 2 counts both, of which the kill is what matters to a caller.
 	kind := cgroup.OOMKill
@@ -181,21 +181,26 @@ func watchMemory(c *container.Container) (*memoryWatch, error) {
 	return w, nil
 }
 
-// kills is the number of OOM-killed processes.
-func (w *memoryWatch) kills() uint64 {
+// kills is the number of OOM-killed processes. gone says that the cgroup has been removed.
+func (w *memoryWatch) kills() (n uint64, gone bool) {
 	if w.group == nil {
-		return 0
+		return 0, false
 	}
 	stats, err := w.group.Stats(cgroup.Memory)
 	if err != nil || stats.Memory == nil || stats.Memory.Events == nil {
-		return 0
+		dir := w.group.Directory("memory")
+		return 0, dir != "" && unix.Access(dir, unix.F_OK) == unix.ENOENT
 	}
-	return value(stats.Memory.Events.OOMKill)
+	return value(stats.Memory.Events.OOMKill), false
 }
 
 // missed says whether there was a kill of which nothing has been told.
-func (w *memoryWatch) missed() bool {
-	return w.kills() > w.before+w.told
+func (w *memoryWatch) missed(c *container.Container) bool {
+	kills, gone := w.kills()
+	if gone {
+		kills, _ = oomLogged(c)
+	}
+	return kills > w.before+w.told
 }
 
 func (w *memoryWatch) close() {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"strconv"
-	"strings"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/engine/container"
@@ -20,7 +19,7 @@ type Inspection struct {
 	State container.State
 	// Plan is what its making did, made again from the config that it was made from.
 	Plan *plan.Plan
-	// Limits are the plan's writes with what the kernel has there now.
+	// Limits are those that the config has set, and that anything else has, as they are now.
 	Limits []LimitNow
 	// Namespaces and Mounts are those of the first process, while it lives.
 	Namespaces []NamespaceNow
@@ -30,12 +29,11 @@ type Inspection struct {
 	// Denied are the system calls that its seccomp profile has refused, of those processes that
 	// were to be explained.
 	Denied []container.Denial
+	// UnitOOMKilled says that systemd has recorded kills, and nothing how many or by which limit.
+	UnitOOMKilled bool
 	// OwnLimit says that the container's own limit of memory was hit.
 	OwnLimit bool
 }
-
-// LimitNow is a file of the cgroup, as it was set and as it reads.
-type LimitNow struct{ File, Set, Now, Pointer string }
 
 // NamespaceNow is a namespace of a process.
 type NamespaceNow struct {
@@ -67,20 +65,21 @@ func Inspect(c *container.Container) (*Inspection, error) {
 // inspectGroup reads the limits back, and what they did.
 func inspectGroup(c *container.Container, i *Inspection) error {
 	g, err := c.OpenGroup()
-	if errors.Is(err, fs.ErrNotExist) || err == nil && g == nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		// systemd knows only of a unit that failed by it, which takes memory.oom.group.
+		if i.OOMKills, i.OwnLimit = oomLogged(c); i.OOMKills == 0 {
+			i.UnitOOMKilled = c.UnitOOMKilled()
+		}
+		return nil
+	}
+	if err == nil && g == nil {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	for _, w := range i.Plan.Cgroup.Writes {
-		now, err := g.ReadFile(w.File)
-		if err != nil {
-			now = "unreadable: " + err.Error()
-		}
-		i.Limits = append(i.Limits, LimitNow{File: w.File, Set: w.Value, Now: strings.TrimSpace(now), Pointer: plan.ResourcesAt + w.Pointer})
-	}
+	i.Limits = limitsNow(g, i.Plan.Cgroup.Writes)
 	stats, err := g.Stats(cgroup.Memory)
 	if err != nil || stats.Memory == nil || stats.Memory.Events == nil {
 		return nil // without the memory controller there is nothing to tell
@@ -118,6 +117,8 @@ func (i *Inspection) End() string {
 		how = "exit status " + strconv.Itoa(e.ExitStatus())
 	}
 	switch {
+	case i.UnitOOMKilled:
+		how += "; OOM-killed, as systemd has recorded"
 	case i.OOMKills == 0:
 	case i.OwnLimit:
 		how += "; " + strconv.FormatUint(i.OOMKills, 10) + " of its processes OOM-killed, by its own limit"

@@ -22,9 +22,11 @@ func (i *Inspection) JSON(w *json.Writer) {
 	for _, l := range i.Limits {
 		w.Object()
 		w.Key("file").String(l.File)
-		w.Key("set").String(l.Set)
 		w.Key("now").String(l.Now)
-		w.Key("pointer").String(l.Pointer)
+		if l.Pointer != "" {
+			w.Key("set").String(l.Set)
+			w.Key("pointer").String(l.Pointer)
+		}
 		w.End()
 	}
 	w.End()

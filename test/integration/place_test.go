@@ -168,11 +168,17 @@ func TestPlaceUnderSystemd(t *testing.T) {
 	noneInRoot(b)
 }
 
-// A service that is delegated to its program is the place for what that makes.
+// A service that is delegated to its program is the place for what that makes, also where systemd
+// has not given the directory the unit's name, which may not be that of a controller's file.
 func TestPlaceOnAnIsland(t *testing.T) {
 	b := withSystemd(t)
 	b.Globals = []string{"--root", b.Root}
-	unit := b.Tag + ".service"
+	placeOnIsland(t, b, b.Tag+".service", b.Tag+".service")
+	placeOnIsland(t, b, "cpu."+b.Tag+".service", "_cpu."+b.Tag+".service")
+}
+
+func placeOnIsland(t *testing.T, b *harness.Box, unit, dir string) {
+	t.Helper()
 	c := unplaced(b, "", "sh", "-c", "read line; true")
 	in, hold := b.Held()
 	limit := int64(33)
@@ -184,8 +190,8 @@ func TestPlaceOnAnIsland(t *testing.T) {
 	b.Wrap = nil
 	wait.Until(t, "the container runs", func() bool { return strings.Contains(b.Berth("state", c.ID).Stdout, `"running"`) })
 	got := placeOf(t, c.State().Pid)
-	if !strings.HasSuffix(got, "/"+unit+"/berth/"+c.ID) {
-		t.Errorf("it is at %s, want below %s", got, unit)
+	if !strings.HasSuffix(got, "/"+dir+"/berth/"+c.ID) {
+		t.Errorf("it is at %s, want below %s", got, dir)
 	}
 	hold.Close()
 	running.Wait().OK(t)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/internal/test/wait"
+	"github.com/berth-runtime/berth/test/harness"
 )
 
 // A limit that the kernel refuses, which systemd only logs, is an error that names its entry;
@@ -132,4 +134,37 @@ func TestUnitWholeTree(t *testing.T) {
 	if r := c.Run(); r.Stdout != "shown\nown\nkept\n" {
 		t.Errorf("%d %q %s", r.Code, r.Stdout, r.Stderr)
 	}
+}
+
+// A created container takes processes, and systemd ends it like any other: its init does not
+// ignore the SIGTERM, after which systemd would wait for as long as the unit says.
+func TestUnitCreated(t *testing.T) {
+	b := withSystemd(t)
+	if os.Geteuid() != 0 {
+		needV2(t)
+	}
+	c, unit := unitContainer(b, "/inside", "hang")
+	c.Spec.Annotations = map[string]string{"org.systemd.property.TimeoutStopUSec": "uint64 18446744073709551615"}
+	c.Create()
+	if r := c.Exec(nil, "/bin/echo", "added").OK(t); r.Stdout != "added\n" {
+		t.Errorf("%q", r.Stdout)
+	}
+	if got := property(t, unit, "TimeoutStopUSec"); got != "infinity" {
+		t.Errorf("TimeoutStopUSec=%s", got)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Deadline)
+	defer cancel()
+	args := []string{"stop", unit}
+	if os.Geteuid() != 0 {
+		args = append([]string{"--user"}, args...)
+	}
+	if out, err := exec.CommandContext(ctx, "systemctl", args...).CombinedOutput(); err != nil {
+		t.Errorf("systemctl stop: %v: %s", err, out)
+	}
+	c.WaitExit()
+	if got := c.State().Status; got != "stopped" {
+		t.Errorf("it is %s", got)
+	}
+	c.Delete()
+	gone(t, unit)
 }

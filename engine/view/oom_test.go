@@ -1,0 +1,27 @@
+package view
+
+import "testing"
+
+func TestOOMLine(t *testing.T) {
+	const head = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0"
+	for _, c := range []struct {
+		text  string
+		pid   int
+		limit bool
+	}{
+		{head + ",oom_memcg=/m/a.scope,task_memcg=/m/a.scope,task=sh,pid=7,uid=0", 7, true},
+		{head + ",oom_memcg=/m/a.scope/x,task_memcg=/m/a.scope/x/y,task=sh,pid=7,uid=0", 7, true},
+		{head + ",oom_memcg=/m,task_memcg=/m/a.scope,task=sh,pid=7,uid=0", 7, false},
+		{"oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/m/a.scope,task=sh,pid=7,uid=0", 7, false},
+		{head + ",oom_memcg=/m,task_memcg=/m/b.scope,task=sh,pid=7,uid=0", 0, false},
+		{head + ",oom_memcg=/m/a.scope.more,task_memcg=/m/a.scope.more,task=sh,pid=7,uid=0", 0, false},
+		{head + ",oom_memcg=/b,task_memcg=/b,task=,task_memcg=/m/a,pid=7,uid=0", 0, false},
+		{head + ",oom_memcg=/m/a.scope,task_memcg=/m/a.scope,task=x,pid=1,y,pid=7,uid=0", 7, true},
+		{head + ",oom_memcg=/m/a.scope,task_memcg=/m/a.scope,task=sh", 0, false},
+		{"Memory cgroup out of memory: Killed process 7 (sh) ,task_memcg=/m/a.scope,task=", 0, false},
+	} {
+		if pid, limit := oomLine(c.text, "/m/a.scope"); pid != c.pid || limit != c.limit {
+			t.Errorf("%s: %d %t", c.text, pid, limit)
+		}
+	}
+}
