@@ -49,3 +49,9 @@ func WaitID(idType, id, options int) (ChildExit, error) {
 		return ChildExit{Pid: int(info.pid), Code: info.code, Status: info.status}, nil
 	}
 }
+
+// ChildExitAt is what a waitid(2) has left in memory that another process was to fill.
+func ChildExitAt(b []byte) ChildExit {
+	info := (*childInfo)(unsafe.Pointer(&b[:unsafe.Sizeof(childInfo{})][0]))
+	return ChildExit{Pid: int(info.pid), Code: info.code, Status: info.status}
+}

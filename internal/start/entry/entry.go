@@ -21,6 +21,7 @@ func init() {
 		return
 	}
 	Restore()
+	beginKept()
 	const name = "GOMAXPROCS"
 	if value, _ := syscall.Getenv(name); value == string(oneProc[len(name)+1:len(oneProc)-1]) {
 		_ = syscall.Unsetenv(name)

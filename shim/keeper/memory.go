@@ -1,0 +1,369 @@
+package keeper
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/start/entry"
+	"github.com/berth-runtime/berth/internal/sys"
+)
+
+// What a piece is about.
+const (
+	Tasks byte = iota + 1
+	Container
+	Streams
+	Connection
+	Call
+	Event
+	Client
+	Exit
+)
+
+// The memory: the page that the keeper has too, in the second half of which is the commit that is
+// under way; the directory; and the pieces.
+const (
+	size = 256 << 20 // of which no more is had than is used
+
+	offCount    = 2048 // uint32: changes of a commit that has to be finished
+	offLeft     = 2056 // and the changes: slot, entry, of eight bytes each
+	mostAtATime = 100
+
+	offDirectory = 4096
+	slots        = 1 << 15
+	offPieces    = offDirectory + slots*8
+	unit         = 64 // of sizes and places
+)
+
+// Memory is the state of a shim that has a keeper. The methods of a nil Memory do nothing: there
+// is no keeper.
+type Memory struct {
+	b      []byte
+	keeper int
+
+	mu   sync.Mutex
+	free [32][]uint32 // places of pieces, in units, by the logarithm of their size in units
+	end  uint32       // of the pieces, in units
+	gone []uint32     // slots that are free
+	next uint32       // slots were used up to here
+	full bool
+
+	waiting sync.Mutex // one request to the keeper at a time
+}
+
+// Slot is the place of a piece. A nil Slot is none.
+type Slot struct {
+	m *Memory
+	n uint32
+}
+
+// Create makes the memory for a shim that is to be started with a keeper.
+func Create() (*os.File, error) {
+	f, err := sys.MemoryFile("berth-shim-kept", nil)
+	if err != nil {
+		return nil, err
+	}
+	magic := make([]byte, 8)
+	*sys.LongWord(magic) = entry.Magic
+	if err = f.Truncate(size); err == nil {
+		_, err = f.WriteAt(magic, entry.OffMagic)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("make the shim's memory: %w", err)
+	}
+	return f, nil
+}
+
+// Open gives the memory of this process: nil if it has no keeper.
+func Open() (*Memory, error) {
+	if !entry.Kept() {
+		return nil, nil
+	}
+	unix.CloseOnExec(entry.MemoryFD)
+	b, err := unix.Mmap(entry.MemoryFD, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map the shim's memory: %w", err)
+	}
+	m := &Memory{b: b, keeper: os.Getppid()}
+	atomic.StoreUint32(m.word(entry.OffRequest), 0)
+	m.Holds(entry.MemoryFD)
+	m.recover()
+	return m, nil
+}
+
+func (m *Memory) word(off int) *uint32 { return sys.Word(m.b[off:]) }
+
+func (m *Memory) entry(slot uint32) *uint64 { return sys.LongWord(m.b[offDirectory+8*int(slot):]) }
+
+// An entry is where a piece is, in units, and how long. It is replaced at one stroke.
+func parse(e uint64) (place, length uint32) { return uint32(e >> 32), uint32(e) }
+
+// class is the logarithm of the units that so many bytes take.
+func class(length uint32) int { return bits.Len32((max(length, 1) - 1) / unit) }
+
+// recover finds out what there is.
+func (m *Memory) recover() {
+	m.finish()
+	m.end = offPieces / unit
+	type extent struct{ from, to uint32 }
+	var used []extent
+	for n := range uint32(slots) {
+		place, length := parse(*m.entry(n))
+		if place == 0 {
+			continue
+		}
+		m.next = n + 1
+		used = append(used, extent{place, place + 1<<class(length)})
+	}
+	for n := range m.next {
+		if *m.entry(n) == 0 {
+			m.gone = append(m.gone, n)
+		}
+	}
+	slices.SortFunc(used, func(a, b extent) int { return int(a.from) - int(b.from) })
+	for _, u := range used {
+		for m.end < u.from {
+			c := bits.Len32(u.from-m.end) - 1
+			m.free[c] = append(m.free[c], m.end)
+			m.end += 1 << c
+		}
+		m.end = u.to
+	}
+}
+
+// finish does what is left of a commit. (A killed process has made all its stores up to an
+// instant, and none after.)
+func (m *Memory) finish() {
+	count := m.word(offCount)
+	for i := range int(atomic.LoadUint32(count)) {
+		at := m.b[offLeft+16*i:]
+		atomic.StoreUint64(m.entry(uint32(*sys.LongWord(at))), *sys.LongWord(at[8:]))
+	}
+	atomic.StoreUint32(count, 0)
+}
+
+// Slot makes a place for a piece. There is nothing there until a commit.
+func (m *Memory) Slot() *Slot {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.gone); n > 0 {
+		s := &Slot{m, m.gone[n-1]}
+		m.gone = m.gone[:n-1]
+		return s
+	}
+	if m.next == slots {
+		m.overflow()
+		return nil
+	}
+	m.next++
+	return &Slot{m, m.next - 1}
+}
+
+// At gives a slot by the number that Number has given, also to an earlier process: 0 is none.
+func (m *Memory) At(n uint32) *Slot {
+	if m == nil || n == 0 {
+		return nil
+	}
+	return &Slot{m, n - 1}
+}
+
+// Number is for At.
+func (s *Slot) Number() uint32 {
+	if s == nil {
+		return 0
+	}
+	return s.n + 1
+}
+
+// overflow is the end of keeping: the next death is one as without a keeper. The lock must be held.
+func (m *Memory) overflow() {
+	m.full = true
+	atomic.StoreUint32(m.word(entry.OffKeep), 0)
+}
+
+// A Change is what a commit makes of a slot: nothing, if Kind is 0.
+type Change struct {
+	Slot *Slot
+	Kind byte
+	Data []byte
+}
+
+// Commit makes all changes, or none if the process is killed meanwhile. Slots that hold nothing
+// then are to be used no more.
+func (m *Memory) Commit(changes ...Change) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.full {
+		return
+	}
+	if len(changes) > mostAtATime {
+		m.overflow()
+		return
+	}
+	var before [mostAtATime]uint64
+	count := 0
+	for _, c := range changes {
+		if c.Slot == nil {
+			continue
+		}
+		now := uint64(0)
+		if c.Kind != 0 {
+			place, b := m.take(uint32(len(c.Data)) + 1)
+			if b == nil {
+				return
+			}
+			b[0] = c.Kind
+			copy(b[1:], c.Data)
+			now = uint64(place)<<32 | uint64(len(c.Data)+1)
+		}
+		before[count] = *m.entry(c.Slot.n)
+		at := m.b[offLeft+16*count:]
+		*sys.LongWord(at), *sys.LongWord(at[8:]) = uint64(c.Slot.n), now
+		count++
+	}
+	atomic.StoreUint32(m.word(offCount), uint32(count))
+	m.finish()
+	for i := range count {
+		m.giveBack(before[i])
+	}
+	for _, c := range changes {
+		if c.Slot != nil && c.Kind == 0 {
+			m.gone = append(m.gone, c.Slot.n)
+		}
+	}
+}
+
+// Drop has nothing in a slot any more.
+func (s *Slot) Drop() {
+	if s != nil {
+		s.m.Commit(Change{Slot: s})
+	}
+}
+
+// Put has other data in a slot.
+func (s *Slot) Put(kind byte, data []byte) {
+	if s != nil {
+		s.m.Commit(Change{s, kind, data})
+	}
+}
+
+// take gives a place of a piece. The lock must be held.
+func (m *Memory) take(length uint32) (place uint32, b []byte) {
+	c := class(length)
+	if n := len(m.free[c]); n > 0 {
+		place, m.free[c] = m.free[c][n-1], m.free[c][:n-1]
+	} else {
+		place = m.end
+		if uint64(place)+1<<c > size/unit {
+			m.overflow()
+			return 0, nil
+		}
+		m.end += 1 << c
+	}
+	at := int(place) * unit
+	return place, m.b[at : at+int(length) : at+unit<<c]
+}
+
+func (m *Memory) giveBack(e uint64) {
+	if place, length := parse(e); place != 0 {
+		c := class(length)
+		m.free[c] = append(m.free[c], place)
+	}
+}
+
+// Pieces are what slots hold, of a kind.
+func (m *Memory) Pieces(kind byte) (list []Piece) {
+	for n := range m.next {
+		place, length := parse(*m.entry(n))
+		if place == 0 {
+			continue
+		}
+		b := m.b[int(place)*unit:][:length]
+		if b[0] == kind {
+			list = append(list, Piece{&Slot{m, n}, b[1:]})
+		}
+	}
+	return list
+}
+
+// Piece is what a slot holds.
+type Piece struct {
+	*Slot
+	Data []byte
+}
+
+var errNone = errors.New("the shim's memory is full")
+
+// Room is a piece that is changed in its place, of that many bytes, which are zeros; fill may
+// change that before anyone sees it.
+func (s *Slot) Room(kind byte, length int, fill func([]byte)) ([]byte, error) {
+	m := s.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	place, b := m.take(uint32(length) + unit)
+	if b == nil {
+		return nil, errNone
+	}
+	clear(b)
+	b[0] = kind
+	if fill != nil {
+		fill(b[unit:])
+	}
+	before := *m.entry(s.n)
+	atomic.StoreUint64(m.entry(s.n), uint64(place)<<32|uint64(length+unit))
+	m.giveBack(before)
+	return b[unit:], nil
+}
+
+// InPlace is the room of a piece that Room has made.
+func (p Piece) InPlace() []byte { return p.Data[unit-1:] }
+
+// Holds notes a descriptor that is to be kept.
+func (m *Memory) Holds(fd uint32) {
+	if m == nil {
+		return
+	}
+	word := m.word(entry.OffMaxFD)
+	for {
+		now := atomic.LoadUint32(word)
+		if fd <= now || atomic.CompareAndSwapUint32(word, now, fd) {
+			return
+		}
+	}
+}
+
+// Keep says that from now on the next shim can take over.
+func (m *Memory) Keep() {
+	if m != nil && !m.full {
+		atomic.StoreUint32(m.word(entry.OffKeep), 1)
+	}
+}
+
+// Leave says that it cannot: the end of this process is then the end of the shim.
+func (m *Memory) Leave() {
+	if m != nil {
+		atomic.StoreUint32(m.word(entry.OffKeep), 0)
+	}
+}
+
+// Kept says whether there was a process before this one, and how it ended: as waitid(2) has it.
+func (m *Memory) Kept() (code, status int, kept bool) {
+	if m == nil || atomic.LoadUint32(m.word(entry.OffKeep)) == 0 {
+		return 0, 0, false
+	}
+	return int(int32(*m.word(entry.OffCode))), int(int32(*m.word(entry.OffStatus))), true
+}
