@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/berth-runtime/berth/internal/proc/mountinfo"
 	"github.com/berth-runtime/berth/internal/start/entry"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,22 +50,56 @@ func fork(a *Args, p *params, listener, debug *os.File) error {
 		server.DebugSocket = debug.Name()
 		files = append(files, debug.Fd())
 	}
+	env := serverEnv(p)
+	kept := p.options.Keeper || os.Getenv(keeperVariable) == "1"
+	if kept {
+		memory, err := withKeeper(p)
+		if err != nil {
+			return err
+		}
+		defer memory.Close()
+		if debug == nil {
+			files = append(files, fd) // a place that the debug socket would have
+		}
+		files = append(files, memory.Fd())
+		env = append([]string{entry.KeeperVariable}, env...)
+	}
 	if err := keepNothing(); err != nil {
 		return err
 	}
 	pid, err := entry.ForkExec(self, server.Server(os.Args[0]), &syscall.ProcAttr{
-		Env:   serverEnv(p),
+		Env:   env,
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
 		return fmt.Errorf("fork the server: %w", err)
 	}
+	if kept {
+		return nil
+	}
 	if err := place(pid, p.options.ShimCgroup); err != nil {
 		unix.Kill(pid, unix.SIGKILL)
 		return err
 	}
 	return nil
+}
+
+// keeperVariable asks for a keeper where the options do not.
+const keeperVariable = "BERTH_SHIM_KEEPER"
+
+// withKeeper makes the memory of a server that is to have a keeper. That parts itself from the
+// server at once, so this process goes first where both are to be.
+func withKeeper(p *params) (*os.File, error) {
+	if !entry.CanKeep() {
+		return nil, errors.New("option Keeper: this program was built without the entry that a keeper is part of (use build/scripts/build, on amd64)")
+	}
+	if p.options.ShimCgroup != "" {
+		if err := joinCgroup(os.Getpid(), p.options.ShimCgroup); err != nil {
+			return nil, err
+		}
+	}
+	return keeper.Create()
 }
 
 // keepNothing marks all but the standard streams close-on-exec: what containerd

@@ -1,7 +1,9 @@
 package events
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"github.com/berth-runtime/berth/shim/reaper"
 )
 
@@ -33,6 +36,12 @@ type forwarder interface {
 	takeOver(*wire.HandoverEvents, *fds.Table) error
 }
 
+// queued is an event that containerd does not have yet.
+type queued struct {
+	*wire.Envelope
+	slot *keeper.Slot // nil without a keeper
+}
+
 // Publisher sends events to containerd.
 type Publisher struct {
 	to        forwarder
@@ -40,7 +49,9 @@ type Publisher struct {
 	log       func(string)
 
 	mu     sync.Mutex
-	queue  []*wire.Envelope
+	queue  []*queued
+	memory *keeper.Memory
+	number uint64        // of the next event that is kept
 	more   chan struct{} // has an element when the queue may not be empty
 	closed chan struct{}
 	empty  chan struct{} // closed when the sender has left
@@ -104,7 +115,10 @@ func (p *Publisher) Suspend(limit time.Duration) bool {
 
 // Handover writes a suspended publisher down.
 func (p *Publisher) Handover(t *fds.Table) *wire.HandoverEvents {
-	h := &wire.HandoverEvents{Queue: p.queue, Refused: uint32(p.refused)}
+	h := &wire.HandoverEvents{Refused: uint32(p.refused)}
+	for _, q := range p.queue {
+		h.Queue = append(h.Queue, q.Envelope)
+	}
 	p.to.handover(h, t)
 	return h
 }
@@ -114,12 +128,36 @@ func (p *Publisher) TakeOver(h *wire.HandoverEvents, t *fds.Table) error {
 	if h == nil {
 		return nil
 	}
-	p.queue, p.refused = h.Queue, int(h.Refused)
+	p.refused = int(h.Refused)
+	for _, e := range h.Queue {
+		p.queue = append(p.queue, &queued{Envelope: e})
+	}
 	return p.to.takeOver(h, t)
 }
 
-// Publish queues an event. It never waits.
-func (p *Publisher) Publish(e wire.Event) {
+// Keep has events kept in the keeper's memory until containerd has them. What a shim that was
+// killed has kept there comes first.
+func (p *Publisher) Keep(m *keeper.Memory) {
+	p.memory = m
+	var before []*wire.KeptEvent
+	slots := make(map[*wire.KeptEvent]*keeper.Slot)
+	for _, piece := range m.Pieces(keeper.Event) {
+		e := new(wire.KeptEvent)
+		if wire.Unmarshal(piece.Data, e) == nil && e.Envelope != nil {
+			before = append(before, e)
+			slots[e] = piece.Slot
+		}
+	}
+	slices.SortFunc(before, func(a, b *wire.KeptEvent) int { return cmp.Compare(a.Number, b.Number) })
+	for _, e := range before {
+		p.queue = append(p.queue, &queued{e.Envelope, slots[e]})
+		p.number = e.Number
+	}
+}
+
+// Publish queues an event. It never waits. With a keeper, the changes are made in its memory at the
+// same instant.
+func (p *Publisher) Publish(e wire.Event, with ...keeper.Change) {
 	envelope := &wire.Envelope{
 		Timestamp: wire.Time(time.Now()),
 		Namespace: p.namespace,
@@ -127,7 +165,13 @@ func (p *Publisher) Publish(e wire.Event) {
 		Event:     &wire.Any{TypeURL: e.TypeURL(), Value: wire.Marshal(e)},
 	}
 	p.mu.Lock()
-	p.queue = append(p.queue, envelope)
+	q := &queued{envelope, p.memory.Slot()}
+	if q.slot != nil {
+		p.number++
+		data := wire.Marshal(&wire.KeptEvent{Number: p.number, Envelope: envelope})
+		p.memory.Commit(append(with, keeper.Change{Slot: q.slot, Kind: keeper.Event, Data: data})...)
+	}
+	p.queue = append(p.queue, q)
 	p.mu.Unlock()
 	select {
 	case p.more <- struct{}{}:
@@ -152,12 +196,13 @@ func (p *Publisher) head() *wire.Envelope {
 	if len(p.queue) == 0 {
 		return nil
 	}
-	return p.queue[0]
+	return p.queue[0].Envelope
 }
 
 func (p *Publisher) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.queue[0].slot.Drop()
 	p.queue[0] = nil
 	if p.queue = p.queue[1:]; len(p.queue) == 0 {
 		p.queue = nil // let go of the array

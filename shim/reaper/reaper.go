@@ -12,11 +12,13 @@ import (
 
 	"github.com/berth-runtime/berth/internal/start/entry"
 	"github.com/berth-runtime/berth/internal/sys"
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // Idtypes of waitid(2).
 const (
 	pAll   = 0
+	pPid   = 1
 	pPidfd = 3
 )
 
@@ -38,6 +40,13 @@ type Reaper struct {
 	// to Resume.
 	sweeping sync.Mutex
 	wake     chan struct{}
+
+	// memory is where an exit is noted before it is reaped, if there is a keeper, and kept says
+	// that the keeper has children that a shim before this one has left.
+	memory *keeper.Memory
+	kept   bool
+	// noted are the exits that were reaped, and maybe not told of, by the shim before this one.
+	noted map[int]noted
 }
 
 // Child is a process whose end is awaited.
@@ -49,6 +58,8 @@ type Child struct {
 	done   chan struct{}
 	exit   Exit // when done is closed
 	pidfd  int  // -1 from the end of the process on; under the reaper's lock
+	kept   bool // it is the keeper's child, not ours
+	note   *keeper.Slot
 }
 
 // Start makes this process a subreaper and begins to reap.
@@ -121,12 +132,19 @@ func (r *Reaper) Adopt(pid int, onExit func(Exit)) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a pidfd of process %d: %w", pid, err)
 	}
-	if _, err := sys.WaitID(pPidfd, pidfd, unix.WNOHANG|unix.WNOWAIT); err != nil {
+	_, err = sys.WaitID(pPidfd, pidfd, unix.WNOHANG|unix.WNOWAIT)
+	kept := false
+	if err == unix.ECHILD && r.kept {
+		_, err = r.memory.WaitID(pPidfd, pidfd, unix.WNOHANG|unix.WNOWAIT)
+		kept = err == nil
+	}
+	if err != nil {
 		unix.Close(pidfd)
 		return nil, fmt.Errorf("process %d cannot be waited for: %w", pid, err)
 	}
 	r.mu.Lock()
 	c := r.add(pid, pidfd, onExit)
+	c.kept = kept
 	r.mu.Unlock()
 	r.poke()
 	return c, nil
@@ -160,24 +178,31 @@ func (r *Reaper) sweep() {
 	r.sweeping.Lock()
 	defer r.sweeping.Unlock()
 	r.mu.Lock()
-	var ended []*Child
-	if r.holds > 0 {
-		ended = r.sweepKnown()
-	} else {
-		ended = r.sweepAll()
+	ended := r.sweepOf(false)
+	if r.kept {
+		ended = append(ended, r.sweepOf(true)...)
 	}
 	r.mu.Unlock()
 	for _, c := range ended {
 		if c.onExit != nil {
 			c.onExit(c.exit)
 		}
+		c.note.Drop()
 		close(c.done)
 	}
 }
 
-func (r *Reaper) sweepKnown() (ended []*Child) {
+// sweepOf reaps our own children, or the keeper's.
+func (r *Reaper) sweepOf(kept bool) []*Child {
+	if r.holds > 0 {
+		return r.sweepKnown(kept)
+	}
+	return r.sweepAll(kept)
+}
+
+func (r *Reaper) sweepKnown(kept bool) (ended []*Child) {
 	for _, c := range r.children {
-		if r.reap(c) {
+		if c.kept == kept && r.reap(c) {
 			ended = append(ended, c)
 		}
 	}
@@ -186,28 +211,38 @@ func (r *Reaper) sweepKnown() (ended []*Child) {
 
 // sweepAll takes the zombies in the kernel's order. Each is looked at before it
 // is reaped: as long as it is not, no one else has its pid.
-func (r *Reaper) sweepAll() (ended []*Child) {
+func (r *Reaper) sweepAll(kept bool) (ended []*Child) {
 	for {
-		zombie, err := sys.WaitID(pAll, 0, unix.WNOHANG|unix.WNOWAIT)
+		zombie, err := r.waitID(kept, pAll, 0, unix.WNOHANG|unix.WNOWAIT)
 		if err != nil {
 			// No children at all (ECHILD): any that is still known was taken from us.
-			return append(ended, r.sweepKnown()...)
+			return append(ended, r.sweepKnown(kept)...)
 		}
 		if zombie.Pid == 0 {
 			return ended
 		}
-		if c := r.children[zombie.Pid]; c != nil && r.reap(c) {
+		if c := r.children[zombie.Pid]; c != nil && c.kept == kept && r.reap(c) {
 			ended = append(ended, c)
 			continue
 		}
-		var status unix.WaitStatus
-		unix.Wait4(zombie.Pid, &status, unix.WNOHANG, nil)
+		r.waitID(kept, pPid, zombie.Pid, unix.WNOHANG)
 	}
+}
+
+func (r *Reaper) waitID(kept bool, idType, id, options int) (sys.ChildExit, error) {
+	if kept {
+		return r.memory.WaitID(idType, id, options)
+	}
+	return sys.WaitID(idType, id, options)
 }
 
 // reap takes the status of c if it has ended.
 func (r *Reaper) reap(c *Child) bool {
-	e, err := sys.WaitID(pPidfd, c.pidfd, unix.WNOHANG)
+	options := unix.WNOHANG
+	if r.memory != nil {
+		options |= unix.WNOWAIT
+	}
+	e, err := r.waitID(c.kept, pPidfd, c.pidfd, options)
 	if err == nil && e.Pid == 0 {
 		return false
 	}
@@ -219,6 +254,11 @@ func (r *Reaper) reap(c *Child) bool {
 		c.exit.Status = 255
 	case e.Code != sys.CldExited:
 		c.exit.Status = 128 + int(e.Status)
+	}
+	if r.memory != nil {
+		// Noted first: the shim that comes after us finds the one or the other.
+		c.note = r.noteExit(c.exit)
+		r.waitID(c.kept, pPidfd, c.pidfd, unix.WNOHANG)
 	}
 	delete(r.children, c.Pid)
 	unix.Close(c.pidfd)

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/bundle/options"
 	"github.com/berth-runtime/berth/shim/internal/rpc/streaming"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"github.com/berth-runtime/berth/shim/metrics"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/sandbox"
@@ -59,6 +60,7 @@ type shim struct {
 	leave           func()
 	signals         chan os.Signal
 	upgrades        upgrades
+	memory          *keeper.Memory // nil without a keeper
 }
 
 // Run serves until the shim is shut down or told to leave.
@@ -66,11 +68,20 @@ func Run(a *bootstrap.Args, config Config) error {
 	// The log is a FIFO that loses its reader when containerd restarts, and the
 	// runtime takes a SIGPIPE on descriptor 2 for deadly unless it is ignored.
 	signal.Ignore(unix.SIGPIPE)
-	s := &shim{args: a, config: config, logger: newLogger(a, a.TakeOver == ""), signals: make(chan os.Signal, 8)}
+	memory, err := keeper.Open()
+	if err != nil {
+		return err
+	}
+	_, _, revived := memory.Kept()
+	s := &shim{args: a, config: config, logger: newLogger(a, a.TakeOver == "" && !revived), signals: make(chan os.Signal, 8), memory: memory}
 	signal.Notify(s.signals, served...)
 	// A few hundred kilobytes live: with the usual 100 the heap would grow to 4 MiB.
 	debug.SetGCPercent(40)
-	if a.TakeOver != "" {
+	if revived {
+		if err := s.revive(); err != nil {
+			return err
+		}
+	} else if a.TakeOver != "" {
 		if err := s.succeed(); err != nil {
 			return err
 		}
@@ -85,16 +96,18 @@ func Run(a *bootstrap.Args, config Config) error {
 		}
 		defer stop()
 	}
-	err := s.server.Serve(s.listener)
+	err = s.server.Serve(s.listener)
 	s.publisher.Close(flushLimit)
 	return err
 }
 
 // begin makes the server of a shim that has just been started.
 func (s *shim) begin() (err error) {
-	if s.reaper, err = reaper.Start(); err != nil {
+	if s.reaper, err = reaper.Prepare(); err != nil {
 		return err
 	}
+	s.reaper.Keep(s.memory)
+	s.reaper.Resume()
 	if s.listener, err = inherited(listenerFD, s.args.Socket); err != nil {
 		return err
 	}
@@ -109,6 +122,13 @@ func (s *shim) begin() (err error) {
 	}
 	s.tasks = task.New(config)
 	s.serve()
+	if s.memory != nil {
+		if err := s.moreLikelyVictim(); err != nil {
+			return err
+		}
+		s.memory.Holds(debugFD)
+		s.memory.Keep()
+	}
 	s.publisher.Resume()
 	return nil
 }
@@ -133,7 +153,11 @@ func (s *shim) assemble() (config task.Config, err error) {
 	} else {
 		s.publisher = events.New(address, a.Namespace, logger.warn)
 	}
+	if s.memory != nil {
+		s.publisher.Keep(s.memory)
+	}
 	s.server = ttrpc.NewServer(logger.warn)
+	s.server.Keep(s.memory)
 	engines := &engineCache{engines: make(map[options.Options]engine.Engine)}
 	engines.open = func(o *options.Options) (engine.Engine, error) {
 		return s.config.Engine(o, a.Namespace, s.reaper, logger.warn)
@@ -147,7 +171,7 @@ func (s *shim) assemble() (config task.Config, err error) {
 	streams := streaming.New()
 	streams.Register(s.server)
 	return task.Config{
-		Namespace: a.Namespace, Version: s.config.Version, First: a.ID, Reaper: s.reaper, Publish: s.publisher.Publish,
+		Namespace: a.Namespace, Version: s.config.Version, First: a.ID, Reaper: s.reaper, Publish: s.publisher.Publish, Memory: s.memory,
 		Engine: engines.get, Cgroup: openCgroup, FindCgroup: metrics.TakeOver, Streams: streams, Log: logger.warn, Shutdown: s.leave,
 	}, nil
 }

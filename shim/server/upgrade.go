@@ -159,6 +159,9 @@ func (s *shim) replace(u *upgrade) error {
 	if err != nil {
 		return err
 	}
+	if s.memory != nil {
+		return errors.New("a shim with a keeper cannot be upgraded yet: its next start takes the new program")
+	}
 	old := program
 	if u.program != "" {
 		if program = u.program; !filepath.IsAbs(program) {

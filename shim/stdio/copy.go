@@ -27,6 +27,9 @@ type stream struct {
 	rest    []byte // read and not written when it was suspended
 	state   atomic.Int32
 	stopped chan struct{} // closed when state is stopped
+
+	over bool // it is about to end: under the lock of its IO
+	kept bool // nothing is to be in our memory between reading and writing
 }
 
 // What a stream's state may be.
@@ -57,6 +60,24 @@ func (s *stream) copy(halted chan struct{}) {
 			told = s.put(s.rest, told)
 			continue
 		}
+		if s.kept && s.dst != nil {
+			n, err := s.splice()
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				continue
+			}
+			if err != unix.EINVAL {
+				if s.moved.Add(n); err != nil || n == 0 {
+					if err != nil && err != unix.EIO && s.failed != nil {
+						s.failed(err)
+					}
+					s.finish()
+					close(s.done)
+					return
+				}
+				continue
+			}
+			s.kept = false // a file that is appended to, say
+		}
 		buf, n, err := readAvailable(s.src)
 		if n > 0 {
 			s.moved.Add(int64(n))
@@ -75,6 +96,56 @@ func (s *stream) copy(halted chan struct{}) {
 		}
 	}
 	close(halted)
+}
+
+// splice moves what there is within the kernel, so that a shim that is killed has either not read
+// it or written it. It waits for both ends.
+func (s *stream) splice() (n int64, err error) {
+	from, err := s.src.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	to, err := s.dst.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var moveErr error
+	for {
+		full := false
+		err = from.Read(func(in uintptr) (done bool) {
+			err := to.Control(func(out uintptr) {
+				for {
+					n, moveErr = unix.Splice(int(in), nil, int(out), nil, bufferSize, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+					if moveErr != unix.EINTR {
+						break
+					}
+				}
+				if moveErr == unix.EAGAIN {
+					ready := []unix.PollFd{{Fd: int32(in), Events: unix.POLLIN}}
+					unix.Poll(ready, 0)
+					full = ready[0].Revents != 0
+				}
+			})
+			if err != nil {
+				moveErr = err
+			}
+			return moveErr != unix.EAGAIN || full
+		})
+		if err != nil {
+			return 0, err
+		}
+		if moveErr != unix.EAGAIN {
+			return max(n, 0), moveErr
+		}
+		err = to.Write(func(out uintptr) bool {
+			room := []unix.PollFd{{Fd: int32(out), Events: unix.POLLOUT}}
+			unix.Poll(room, 0)
+			return room[0].Revents != 0
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
 }
 
 // put writes what it can until the deadline that suspend sets, and the rest to rest.
@@ -130,6 +201,9 @@ func (s *stream) resume() {
 }
 
 func (s *stream) ended() bool {
+	if s.over {
+		return true
+	}
 	select {
 	case <-s.done:
 		return true

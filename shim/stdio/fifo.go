@@ -15,6 +15,7 @@ import (
 type output struct {
 	file *os.File
 	keep *os.File
+	over bool // closed, or about to be
 }
 
 func (o *output) close() {

@@ -51,7 +51,11 @@ func (s *IO) Handover(t *fds.Table) *wire.HandoverIO {
 	places := make(map[*output]uint32)
 	for i, o := range s.outputs {
 		places[o] = uint32(i)
-		h.Outputs = append(h.Outputs, &wire.HandoverOutput{File: t.Number(o.file), Keep: t.Number(o.keep)})
+		one := new(wire.HandoverOutput)
+		if !o.over {
+			one.File, one.Keep = t.Number(o.file), t.Number(o.keep)
+		}
+		h.Outputs = append(h.Outputs, one)
 	}
 	piped := make(map[*stream]bool)
 	for _, p := range s.pipes {
@@ -85,7 +89,7 @@ func (s *IO) Handover(t *fds.Table) *wire.HandoverIO {
 
 // TakeOver makes the streams that Handover has written down. They are suspended.
 func TakeOver(h *wire.HandoverIO, config Config, t *fds.Table, r *reaper.Reaper, log func(string)) (*IO, error) {
-	s := &IO{config: config, log: log, started: h.Started, closed: h.Closed}
+	s := &IO{config: config, log: log, started: h.Started, closed: h.Closed, slot: config.Memory.At(h.Slot)}
 	s.child.Terminal = config.Terminal
 	var errs []error
 	file := func(n uint32, what string) *os.File {

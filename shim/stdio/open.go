@@ -12,7 +12,7 @@ import (
 
 // Open opens what the config names, and waits for the clients of FIFOs.
 func Open(ctx context.Context, config Config, r *reaper.Reaper, log func(string)) (_ *IO, err error) {
-	s := &IO{config: config, log: log, child: engine.Stdio{Terminal: config.Terminal}}
+	s := &IO{config: config, log: log, child: engine.Stdio{Terminal: config.Terminal}, slot: config.Memory.Slot()}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -28,6 +28,7 @@ func Open(ctx context.Context, config Config, r *reaper.Reaper, log func(string)
 	if err := s.openOutputs(ctx, r); err != nil {
 		return nil, err
 	}
+	s.keep()
 	return s, nil
 }
 

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/internal/fds"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,6 +36,9 @@ type Config struct {
 	UID, GID int
 	// Streams are those that clients have opened to this shim.
 	Streams Streams
+	// Memory keeps the streams, if there is a keeper, for the process ExecID of ID.
+	Memory *keeper.Memory
+	ExecID string
 }
 
 // Streams lead pipes to clients, and own these ends of them. Both calls wait for
@@ -62,6 +68,19 @@ type IO struct {
 	input   *stream // what goes to the process
 	started bool
 	closed  bool
+	slot    *keeper.Slot // nil without a keeper
+}
+
+// keep notes in the keeper's memory what there is, before anything of it is closed. The lock must
+// be held.
+func (s *IO) keep() {
+	if s.slot == nil {
+		return
+	}
+	t := fds.New()
+	m := &wire.KeptStreams{Container: s.config.ID, ExecID: s.config.ExecID, IO: s.Handover(t)}
+	s.config.Memory.Holds(t.Max())
+	s.slot.Put(keeper.Streams, wire.Marshal(m))
 }
 
 type pipe struct {
@@ -76,7 +95,7 @@ func (s *IO) Child() engine.Stdio { return s.child }
 // Started begins to copy: the process has its ends. console is the master of
 // its terminal, if it has one, and then belongs to s.
 func (s *IO) Started(console *os.File) {
-	s.closeChild()
+	defer s.closeChild()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -87,6 +106,7 @@ func (s *IO) Started(console *os.File) {
 	}
 	s.console, s.started = console, true
 	s.lay(false, false)
+	s.keep()
 	for _, st := range s.copies() {
 		st.run()
 	}
@@ -125,11 +145,21 @@ func (s *IO) copyOut(to *output, from *os.File, finish func()) {
 			s.log(fmt.Sprintf("output of %s is lost: %v", s.config.ID, err))
 		}
 	}
-	s.streams = append(s.streams, newStream(to.file, from, failed, func() {
+	var st *stream
+	kept := s.slot != nil
+	st = newStream(to.file, from, failed, func() {
+		if kept {
+			s.mu.Lock()
+			st.over, to.over = true, true
+			s.keep()
+			s.mu.Unlock()
+		}
 		finish()
 		// The client sees the end of the output.
 		to.close()
-	}))
+	})
+	st.kept = kept
+	s.streams = append(s.streams, st)
 }
 
 // copyIn is not among the streams that are drained: what a process that has
@@ -139,11 +169,19 @@ func (s *IO) copyIn() {
 	if s.console != nil {
 		to = s.console
 	}
+	kept := s.slot != nil
 	s.input = newStream(to, s.stdin.file, func(error) {}, func() {
+		if kept {
+			s.mu.Lock()
+			s.input.over = true
+			s.keep()
+			s.mu.Unlock()
+		}
 		if to == s.inPipe {
 			to.Close()
 		}
 	})
+	s.input.kept = kept
 }
 
 // CloseStdin lets the process see the end of its input as soon as no client has
@@ -153,7 +191,10 @@ func (s *IO) CloseStdin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stdin != nil && s.stdin.keep != nil {
-		s.stdin.keep.Close()
+		keep := s.stdin.keep
+		s.stdin.keep = nil
+		s.keep()
+		keep.Close()
 	}
 }
 
@@ -203,6 +244,8 @@ func (s *IO) Close() {
 		return
 	}
 	s.closed = true
+	s.slot.Drop()
+	s.slot = nil
 	s.closeChild()
 	if s.stdin != nil {
 		s.stdin.close()

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/guard"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/stdio"
 )
@@ -44,6 +45,8 @@ type container struct {
 	// checkpointing holds the init's exit back: a checkpoint that ends the container
 	// is told of first.
 	checkpointing bool
+
+	slot *keeper.Slot // nil without a keeper
 
 	anew     bool          // its cgroup is to be watched anew, by this program
 	cgroup   engine.Cgroup // nil if it could not be opened
@@ -90,6 +93,7 @@ type process struct {
 
 func (c *container) newProcess(execID string, config stdio.Config) *process {
 	config.ID, config.Namespace, config.Streams = c.id, c.service.Namespace, c.service.Streams
+	config.Memory, config.ExecID = c.service.Memory, execID
 	config.UID, config.GID = int(c.options.IoUID), int(c.options.IoGID)
 	return &process{container: c, execID: execID, config: config, done: make(chan struct{})}
 }
@@ -129,6 +133,7 @@ func (p *process) adopt(made *engine.Process) error {
 	}
 	p.container.mu.Lock()
 	p.pid, p.child = made.Pid, child
+	p.container.keep()
 	p.container.mu.Unlock()
 	p.io.Started(made.Console)
 	return nil
@@ -140,6 +145,7 @@ func (p *process) onExit(e reaper.Exit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.ended, p.exit = true, e
+	c.keep()
 	switch {
 	case p.execID == "":
 		// What is left may have to be killed first, which takes a call of the engine.
@@ -235,7 +241,7 @@ func (c *container) oomRisen(kills uint64) {
 func (c *container) publishOOM() {
 	if c.oomKills > c.oomTold {
 		c.oomTold = c.oomKills
-		c.service.Publish(&wire.TaskOOM{ContainerID: c.id})
+		c.publish(&wire.TaskOOM{ContainerID: c.id})
 	}
 }
 
@@ -266,7 +272,7 @@ func (c *container) settle(p *process) {
 	if p.execID == "" {
 		c.paused, c.pausing = false, false
 	}
-	c.service.Publish(&wire.TaskExit{
+	c.publish(&wire.TaskExit{
 		ContainerID: c.id, ID: p.eventID(), Pid: uint32(p.pid),
 		ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
 	})

@@ -56,6 +56,10 @@ func (s *Service) pause(ctx context.Context, r *wire.PauseRequest) (wire.Message
 	c.change.Lock()
 	defer c.change.Unlock()
 	c.mu.Lock()
+	if c.paused && ttrpc.Resumed(ctx) {
+		defer c.mu.Unlock()
+		return &wire.Empty{}, nil
+	}
 	if c.init.state != running || c.init.ended || c.paused {
 		defer c.mu.Unlock()
 		return nil, Failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be paused", c.id, c.init.status())
@@ -71,7 +75,7 @@ func (s *Service) pause(ctx context.Context, r *wire.PauseRequest) (wire.Message
 	}
 	if c.init.state == running {
 		c.paused = true
-		s.Publish(&wire.TaskPaused{ContainerID: c.id})
+		c.publish(&wire.TaskPaused{ContainerID: c.id})
 	}
 	return &wire.Empty{}, nil
 }
@@ -84,6 +88,10 @@ func (s *Service) resume(ctx context.Context, r *wire.ResumeRequest) (wire.Messa
 	c.change.Lock()
 	defer c.change.Unlock()
 	c.mu.Lock()
+	if !c.paused && ttrpc.Resumed(ctx) {
+		defer c.mu.Unlock()
+		return &wire.Empty{}, nil
+	}
 	if !c.paused {
 		defer c.mu.Unlock()
 		return nil, Failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be resumed", c.id, c.init.status())
@@ -96,7 +104,7 @@ func (s *Service) resume(ctx context.Context, r *wire.ResumeRequest) (wire.Messa
 	defer c.mu.Unlock()
 	if c.paused {
 		c.paused = false
-		s.Publish(&wire.TaskResumed{ContainerID: c.id})
+		c.publish(&wire.TaskResumed{ContainerID: c.id})
 	}
 	return &wire.Empty{}, nil
 }

@@ -19,6 +19,11 @@ func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.M
 	if r.ID == "" || r.Bundle == "" {
 		return nil, Failf(ttrpc.InvalidArgument, "create needs an id and a bundle")
 	}
+	if c, err := s.find(r.ID); err == nil && ttrpc.Resumed(ctx) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return &wire.CreateTaskResponse{Pid: uint32(c.init.pid)}, nil
+	}
 	o, err := options.Parse(r.Options)
 	if err != nil {
 		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
@@ -36,6 +41,11 @@ func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.M
 	eng, err := s.Engine(o)
 	if err != nil {
 		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
+	}
+	if ttrpc.Resumed(ctx) {
+		if err := s.undo(ctx, eng, r); err != nil {
+			return nil, err
+		}
 	}
 	c := &container{service: s, id: r.ID, bundle: r.Bundle, options: o, config: config, engine: eng, execs: make(map[string]*process), making: make(chan struct{})}
 	c.init = c.newProcess("", stdio.Config{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal})
@@ -62,11 +72,12 @@ func (c *container) published(r *wire.CreateTaskRequest) (pid uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	pid = uint32(c.init.pid)
-	c.service.Publish(&wire.TaskCreate{
+	c.init.state = created
+	c.slot = c.service.Memory.Slot()
+	c.publish(&wire.TaskCreate{
 		ContainerID: r.ID, Bundle: r.Bundle, Rootfs: r.Rootfs, Checkpoint: r.Checkpoint, Pid: pid,
 		IO: &wire.TaskIO{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal},
 	})
-	c.init.state = created
 	c.settle(c.init) // it may have been killed already
 	return pid
 }
@@ -96,6 +107,10 @@ func (s *Service) forget(c *container) {
 	s.mu.Lock()
 	delete(s.containers, c.id)
 	s.mu.Unlock()
+	c.mu.Lock()
+	c.slot.Drop()
+	c.slot = nil
+	c.mu.Unlock()
 	if c.leader != "" {
 		bundle.RemoveMember(c.leader, c.id)
 	}

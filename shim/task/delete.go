@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"github.com/berth-runtime/berth/shim/mounts"
 )
 
@@ -70,9 +71,11 @@ func (c *container) deleteInit(ctx context.Context) error {
 	}
 	c.letGo()
 	c.mu.Lock()
+	forgotten := keeper.Change{Slot: c.slot}
+	c.slot = nil
 	c.service.Publish(&wire.TaskDelete{
 		ContainerID: c.id, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
-	})
+	}, forgotten)
 	c.mu.Unlock()
 	c.service.forget(c)
 	return nil
@@ -114,7 +117,7 @@ func (c *container) deleteExec(p *process) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.execs, p.execID)
-	c.service.Publish(&wire.TaskDelete{
+	c.publish(&wire.TaskDelete{
 		ContainerID: c.id, ID: p.execID, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
 	})
 	return nil

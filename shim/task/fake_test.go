@@ -18,6 +18,7 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/bundle/options"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"github.com/berth-runtime/berth/shim/reaper"
 )
 
@@ -150,7 +151,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.Service = New(Config{
-		Namespace: "ns", Reaper: r, Publish: w.publish, Log: func(s string) { t.Log(s) },
+		Namespace: "ns", Reaper: r, Publish: func(e wire.Event, _ ...keeper.Change) { w.publish(e) }, Log: func(s string) { t.Log(s) },
 		Engine: func(o *options.Options) (engine.Engine, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -95,17 +95,11 @@ func (s *Service) Handover(t *fds.Table) *wire.HandoverTasks {
 		h.Expected = append(h.Expected, &wire.HandoverExpected{ID: id, Left: int64(max(time.Until(until), 1))})
 	}
 	for _, c := range s.containers {
-		one := &wire.HandoverContainer{
-			ID: c.id, Bundle: c.bundle, Leader: c.leader, Options: c.options.Handover(), Group: c.config.Group, SharedPid: c.config.SharedPid,
-			Made: c.handle != nil, Paused: c.paused, OOMKills: c.oomKills, OOMTold: c.oomTold,
-			Processes: []*wire.HandoverProcess{c.init.handover(t)},
-		}
-		if r := c.restore; r != nil {
-			one.Restore = &wire.HandoverRestore{Image: r.Image, Parent: r.Parent, Work: r.Work}
-		}
+		one := c.handover()
 		if c.cgroup != nil {
 			one.Cgroup = c.cgroup.Handover()
 		}
+		one.Processes = append(one.Processes, c.init.handover(t))
 		for _, p := range c.execs {
 			one.Processes = append(one.Processes, p.handover(t))
 		}
@@ -114,13 +108,26 @@ func (s *Service) Handover(t *fds.Table) *wire.HandoverTasks {
 	return h
 }
 
+// handover is all but the cgroup and the processes.
+func (c *container) handover() *wire.HandoverContainer {
+	h := &wire.HandoverContainer{
+		ID: c.id, Bundle: c.bundle, Leader: c.leader, Options: c.options.Handover(), Group: c.config.Group, SharedPid: c.config.SharedPid,
+		Made: c.handle != nil, Paused: c.paused, OOMKills: c.oomKills, OOMTold: c.oomTold,
+	}
+	if r := c.restore; r != nil {
+		h.Restore = &wire.HandoverRestore{Image: r.Image, Parent: r.Parent, Work: r.Work}
+	}
+	return h
+}
+
+// handover writes a process down, without its streams if there is no table.
 func (p *process) handover(t *fds.Table) *wire.HandoverProcess {
 	h := &wire.HandoverProcess{
 		ExecID: p.execID, Stdin: p.config.Stdin, Stdout: p.config.Stdout, Stderr: p.config.Stderr, Terminal: p.config.Terminal,
 		Spec: p.spec, State: uint32(p.state), Pid: uint32(p.pid), Child: p.child != nil, Ended: p.ended,
 		Status: uint32(p.exit.Status), At: wire.Time(p.exit.At), Failed: p.failed, Settled: p.settled,
 	}
-	if p.io != nil {
+	if p.io != nil && t != nil {
 		h.IO = p.io.Handover(t)
 	}
 	return h
@@ -132,7 +139,7 @@ func TakeOver(config Config, h *wire.HandoverTasks, t *fds.Table) (*Service, err
 		return nil, errors.New("there are no containers in the state")
 	}
 	s := empty(config)
-	s.mu.Lock()
+	s.mu.Lock() // until Resume
 	s.first, s.sandbox, s.asked = h.First, h.Sandbox, h.Asked
 	if s.first != "" {
 		s.began = time.Now().Add(time.Duration(h.FirstLeft) - expectation)
@@ -165,6 +172,7 @@ func (s *Service) takeOver(h *wire.HandoverContainer, t *fds.Table) (*container,
 		paused: h.Paused, oomKills: h.OOMKills, oomTold: h.OOMTold,
 	}
 	close(c.making)
+	c.slot = s.Memory.At(h.Slot)
 	c.mu.Lock()
 	if r := h.Restore; r != nil {
 		c.restore = &engine.Restore{Image: r.Image, Parent: r.Parent, Work: r.Work}
@@ -203,6 +211,9 @@ func (c *container) takeOver(h *wire.HandoverProcess, t *fds.Table) (_ *process,
 	p.exit = reaper.Exit{Pid: p.pid, Status: int(h.Status), At: h.At.Time()}
 	if p.state == stopped {
 		close(p.done)
+	}
+	if e, known := s.Reaper.Noted(p.pid); known && h.Child && !p.ended {
+		h.Ended, p.ended, p.exit = true, true, e
 	}
 	switch {
 	case !h.Child:

@@ -19,6 +19,7 @@ func (s *Service) Lead(sandbox string) error {
 		return Failf(ttrpc.Unavailable, "the shim is about to leave")
 	}
 	s.sandbox, s.first = sandbox, ""
+	s.Memory.Leave() // a sandbox is not kept
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/bundle/options"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/stdio"
 )
@@ -23,8 +24,11 @@ type Config struct {
 	// First is the container that the shim was started for.
 	First  string
 	Reaper *reaper.Reaper
-	// Publish queues an event; it must not wait.
-	Publish func(wire.Event)
+	// Publish queues an event; it must not wait,
+	// at the instant that changes are made in the memory of a keeper.
+	Publish func(e wire.Event, with ...keeper.Change)
+	// Memory is that of the keeper, nil without one.
+	Memory *keeper.Memory
 	// Engine gives the engine for a container's options.
 	Engine func(*options.Options) (engine.Engine, error)
 	// Cgroup opens the cgroup that a process is in, and FindCgroup the one that Handover has

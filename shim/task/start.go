@@ -15,7 +15,8 @@ func (s *Service) start(ctx context.Context, r *wire.StartRequest) (wire.Message
 	if err != nil {
 		return nil, err
 	}
-	if p.execID != "" {
+	if ttrpc.Resumed(ctx) && c.hasStarted(p) {
+	} else if p.execID != "" {
 		err = c.startExec(ctx, p)
 	} else {
 		err = c.startInit(context.WithoutCancel(ctx))
@@ -57,7 +58,7 @@ func (c *container) startInit(ctx context.Context) error {
 		return err
 	}
 	p.state = running
-	c.service.Publish(&wire.TaskStart{ContainerID: c.id, Pid: uint32(p.pid)})
+	c.publish(&wire.TaskStart{ContainerID: c.id, Pid: uint32(p.pid)})
 	c.settle(p)
 	return nil
 }
@@ -80,7 +81,7 @@ func (p *process) startable() error {
 	return nil
 }
 
-func (s *Service) exec(_ context.Context, r *wire.ExecProcessRequest) (wire.Message, error) {
+func (s *Service) exec(ctx context.Context, r *wire.ExecProcessRequest) (wire.Message, error) {
 	c, err := s.find(r.ID)
 	if err != nil {
 		return nil, err
@@ -93,6 +94,9 @@ func (s *Service) exec(_ context.Context, r *wire.ExecProcessRequest) (wire.Mess
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.execs[r.ExecID] != nil && ttrpc.Resumed(ctx) {
+		return &wire.Empty{}, nil
+	}
 	if c.execs[r.ExecID] != nil || r.ExecID == c.id {
 		return nil, Failf(ttrpc.AlreadyExists, "exec %q of container %q exists already", r.ExecID, c.id)
 	}
@@ -102,7 +106,7 @@ func (s *Service) exec(_ context.Context, r *wire.ExecProcessRequest) (wire.Mess
 	p := c.newProcess(r.ExecID, stdio.Config{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal})
 	p.spec = r.Spec.Value
 	c.execs[r.ExecID] = p
-	s.Publish(&wire.TaskExecAdded{ContainerID: c.id, ExecID: r.ExecID})
+	c.publish(&wire.TaskExecAdded{ContainerID: c.id, ExecID: r.ExecID})
 	return &wire.Empty{}, nil
 }
 
@@ -136,12 +140,13 @@ func (c *container) startExec(ctx context.Context, p *process) error {
 		// There was no process, and so there is no exit; but a Wait must return.
 		p.state, p.failed = stopped, true
 		p.exit.Status = 255
+		c.keep()
 		close(p.done)
 		c.settle(c.init)
 		return err
 	}
 	p.state = running
-	c.service.Publish(&wire.TaskExecStarted{ContainerID: c.id, ExecID: p.execID, Pid: uint32(p.pid)})
+	c.publish(&wire.TaskExecStarted{ContainerID: c.id, ExecID: p.execID, Pid: uint32(p.pid)})
 	c.settle(p)
 	return nil
 }
@@ -171,6 +176,7 @@ func (c *container) openExec(ctx context.Context, p *process) error {
 		return err
 	}
 	p.io = io // nil where they could not be opened
+	c.keep()
 	return failed
 }
 

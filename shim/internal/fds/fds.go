@@ -58,6 +58,17 @@ func (t *Table) File(n uint32, name string) (*os.File, error) {
 	return f, nil
 }
 
+// Has says whether a number is in the table.
+func (t *Table) Has(n uint32) bool { return t.numbers[n] }
+
+// Max is the greatest number.
+func (t *Table) Max() (most uint32) {
+	for n := range t.numbers {
+		most = max(most, n)
+	}
+	return most
+}
+
 // Keep has all descriptors of the table survive an execve, or not.
 func (t *Table) Keep(keep bool) error {
 	flag := unix.FD_CLOEXEC

@@ -12,14 +12,14 @@ import (
 func TestTableOfTheLibrary(t *testing.T) {
 	table, err := toml.Marshal(map[string]any{
 		"BinaryName": "/usr/bin/crun", "Root": "/r", "SystemdCgroup": true, "IoUid": 5, "IoGid": 1 << 31, "NoPivotRoot": true,
-		"ShimCgroup": "/c", "Grouping": "namespace", "TypeUrl": "x",
+		"ShimCgroup": "/c", "Grouping": "namespace", "Keeper": true, "TypeUrl": "x",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o, err := options.Parse(&wire.Any{TypeURL: wire.RuntimeOptionsURL, Value: wire.Marshal(&wire.RuntimeOptions{ConfigBody: table})})
 	want := wire.RuncOptions{BinaryName: "/usr/bin/crun", Root: "/r", SystemdCgroup: true, IoUID: 5, IoGID: 1 << 31, NoPivotRoot: true, ShimCgroup: "/c"}
-	if err != nil || o.RuncOptions != want || o.Grouping != "namespace" {
+	if err != nil || o.RuncOptions != want || o.Grouping != "namespace" || !o.Keeper {
 		t.Errorf("%+v, %v, of\n%s", o, err, table)
 	}
 }

@@ -26,6 +26,8 @@ type Options struct {
 	// DriverSaid says that SystemdCgroup is what the client has said, be it false.
 	// runc's message has no way not to say it.
 	DriverSaid bool
+	// Keeper asks for a keeper of the shim.
+	Keeper bool
 }
 
 // Parse reads options of any type that is understood; nil are the defaults.
@@ -102,6 +104,8 @@ func (o *Options) set(key string, v toml.Value) error {
 		return v.String(&o.CriuImagePath)
 	case "CriuWorkPath":
 		return v.String(&o.CriuWorkPath)
+	case "Keeper":
+		return v.Bool(&o.Keeper)
 	case "Grouping":
 		return v.String(&o.Grouping)
 	case "TypeUrl", "ConfigPath", "ConfigBody", "CriuPath", "TaskApiAddress", "TaskApiVersion":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-runtime/berth/shim/internal/guard"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // call is one call.
@@ -18,6 +19,18 @@ type call struct {
 	until           time.Time // zero is for ever
 	again           bool      // it has been interrupted by Suspend
 	interrupt       context.CancelCauseFunc
+	slot            *keeper.Slot // nil without a keeper
+	ended           func()       // called at the end, if set
+}
+
+// answer sends the answer. From when it is kept, it is not found out once more.
+func (c *call) answer(r *wire.Response) {
+	b := response(c.stream, r)
+	if c.slot != nil && c.conn.kept != nil {
+		c.slot.Put(keeper.Call, wire.Marshal(c.kept(c.conn.kept.slot, b)))
+	}
+	c.conn.send(b)
+	c.slot.Drop()
 }
 
 // begin has the call answered.
@@ -36,6 +49,9 @@ func (c *call) begin() {
 		defer s.answering.Done()
 		defer interrupt(nil)
 		c.handle(ctx)
+		if c.ended != nil {
+			c.ended()
+		}
 		s.mu.Lock()
 		delete(s.calls, c)
 		s.quiet.Broadcast()
@@ -52,12 +68,12 @@ func (c *call) handle(ctx context.Context) {
 	}
 	methods, known := conn.server.services[c.service]
 	if !known {
-		conn.refuse(c.stream, Unimplemented, "service "+c.service+" is not implemented")
+		c.answer(refusal(Unimplemented, "service "+c.service+" is not implemented"))
 		return
 	}
 	h, known := methods[c.method]
 	if !known {
-		conn.refuse(c.stream, Unimplemented, "method "+c.method+" of "+c.service+" is not implemented")
+		c.answer(refusal(Unimplemented, "method "+c.method+" of "+c.service+" is not implemented"))
 		return
 	}
 	var answer []byte
@@ -75,8 +91,8 @@ func (c *call) handle(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		conn.refuse(c.stream, CodeOf(err), err.Error())
+		c.answer(refusal(CodeOf(err), err.Error()))
 		return
 	}
-	conn.answer(c.stream, &wire.Response{Status: &wire.Status{}, Payload: answer})
+	c.answer(&wire.Response{Status: &wire.Status{}, Payload: answer})
 }

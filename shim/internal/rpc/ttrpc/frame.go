@@ -47,6 +47,7 @@ type frameReader struct {
 	// over is an oversized message, of which skip bytes are to be dropped.
 	over header
 	skip uint64
+	kept *kept // where buf is, with a keeper
 }
 
 // readSize is how much room there is for a read at least.
@@ -87,6 +88,15 @@ func (f *frameReader) fill() error {
 	want := readSize
 	if f.over.length == 0 && len(f.buf) >= headerSize {
 		want = max(want, headerSize+int(parseHeader(f.buf).length)-len(f.buf))
+	}
+	if f.kept != nil {
+		have := len(f.buf)
+		buf, err := f.kept.fill(f.buf, want)
+		f.buf = buf
+		if err == io.EOF && (have > 0 || f.over.length > 0) {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
 	}
 	have := len(f.buf)
 	switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-runtime/berth/shim/internal/guard"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // Handler answers one call. The context ends with the caller's timeout, and
@@ -43,7 +44,12 @@ type Server struct {
 	accepting sync.Mutex
 	reading   sync.WaitGroup
 	calls     map[*call]struct{} // under way
-	quiet     sync.Cond          // signalled when a call has ended
+
+	memory *keeper.Memory
+	// Redone, if set, is called when the calls that Resume has begun anew have ended, but for long
+	// ones.
+	Redone func()
+	quiet  sync.Cond // signalled when a call has ended
 }
 
 // NewServer makes a server; log is told of connections that were refused or broke.
@@ -182,19 +188,39 @@ type serverConn struct {
 	write sync.Mutex
 	out   []byte // what Suspend has left to be written, under write
 
+	kept *kept  // nil without a keeper
+	read uint32 // stream of a call that was read already by a shim that was killed
+
 	mu      sync.Mutex
 	streams map[uint32]*Stream // that are open
 	waiting []*call            // what Suspend has interrupted
 }
 
-func (s *Server) newConn(file *os.File) *serverConn {
+func (s *Server) newConn(file *os.File, h *wire.HandoverConn) *serverConn {
 	c := &serverConn{server: s, file: file, in: newFrameReader(file), streams: make(map[uint32]*Stream)}
+	c.in.buf, c.out, c.last = h.In, h.Out, h.Last
+	c.in.skip, c.in.over = h.Skip, header{stream: h.Over, length: h.Length}
+	if s.memory != nil {
+		slot := s.memory.At(h.Slot)
+		if slot == nil {
+			slot = s.memory.Slot()
+		} else {
+			c.read = h.Last
+		}
+		k, err := newKept(s.memory, file, h.Last, h.In, slot)
+		if err != nil {
+			s.log("keep a connection: " + err.Error())
+		} else {
+			c.kept, c.in.kept = k, k
+			c.in.buf = k.room[offData:][:len(h.In)]
+		}
+	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
 func (s *Server) start(file *os.File) {
-	c := s.newConn(file)
+	c := s.newConn(file, &wire.HandoverConn{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -226,6 +252,9 @@ func (s *Server) read(c *serverConn) {
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
+		if c.kept != nil {
+			c.kept.slot.Drop()
+		}
 		c.file.Close()
 		s.connected.Done()
 	}()
@@ -259,6 +288,10 @@ func (c *serverConn) serve() error {
 		if h.kind != typeRequest {
 			continue // something of a later protocol
 		}
+		if h.stream == c.read && c.read != 0 {
+			c.read = 0
+			continue
+		}
 		if h.stream%2 != 1 || h.stream <= c.last {
 			c.refuse(h.stream, InvalidArgument, "stream id must be odd and greater than any before it")
 			continue
@@ -280,6 +313,9 @@ func (c *serverConn) serve() error {
 		if req.TimeoutNano != 0 { // below 0 where the client's time was over when it sent
 			call.until = time.Now().Add(time.Duration(req.TimeoutNano))
 		}
+		if c.kept != nil {
+			c.kept.note(call)
+		}
 		call.begin()
 	}
 }
@@ -292,6 +328,7 @@ func (c *serverConn) openStream(ctx context.Context, id uint32, req *wire.Reques
 		c.refuse(id, Unimplemented, "stream "+req.Method+" of "+req.Service+" is not implemented")
 		return
 	}
+	c.server.memory.Leave() // streams are not kept
 	s := newStream(c, id)
 	c.mu.Lock()
 	c.streams[id] = s
@@ -321,17 +358,21 @@ func (c *serverConn) endStreams() {
 }
 
 func (c *serverConn) refuse(stream uint32, code Code, text string) {
-	c.answer(stream, &wire.Response{Status: &wire.Status{Code: int32(code), Message: text}})
+	// A failed write means that the peer is gone, which the reader sees too.
+	c.send(response(stream, refusal(code, text)))
 }
 
-func (c *serverConn) answer(stream uint32, r *wire.Response) {
+func refusal(code Code, text string) *wire.Response {
+	return &wire.Response{Status: &wire.Status{Code: int32(code), Message: text}}
+}
+
+// response is the frame of an answer.
+func response(stream uint32, r *wire.Response) []byte {
 	b, err := frame(stream, typeResponse, 0, r)
 	if err != nil {
-		c.refuse(stream, ResourceExhausted, "answer: "+err.Error())
-		return
+		return response(stream, refusal(ResourceExhausted, "answer: "+err.Error()))
 	}
-	// A failed write means that the peer is gone, which the reader sees too.
-	c.send(b)
+	return b
 }
 
 func (c *serverConn) send(b []byte) error {

@@ -163,7 +163,7 @@ func FuzzServerReads(f *testing.F) {
 			"m":     func(context.Context, []byte) (wire.Message, error) { return &wire.Empty{}, nil },
 			"fails": func(context.Context, []byte) (wire.Message, error) { return nil, unix.EPERM },
 		})
-		c := s.newConn(pair[0])
+		c := s.newConn(pair[0], &wire.HandoverConn{})
 		go func() {
 			c.serve()
 			s.answering.Wait()

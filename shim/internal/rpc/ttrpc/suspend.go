@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/berth-runtime/berth/shim/internal/fds"
@@ -108,9 +109,21 @@ func (s *Server) Resume() {
 		s.read(c)
 	}
 	s.mu.Unlock()
+	var redone sync.WaitGroup
 	for _, c := range waiting {
 		c.again = true
+		if !s.long[c.service+"/"+c.method] {
+			redone.Add(1)
+			c.ended = redone.Done
+		}
 		c.begin()
+	}
+	if s.Redone != nil {
+		go func(f func()) {
+			redone.Wait()
+			f()
+		}(s.Redone)
+		s.Redone = nil
 	}
 	s.accepting.Unlock()
 }
@@ -142,17 +155,22 @@ func (s *Server) Handover(t *fds.Table) *wire.HandoverServer {
 		}
 		c.write.Unlock()
 		for _, w := range c.waiting {
-			left := int64(0)
-			if !w.until.IsZero() {
-				if left = int64(time.Until(w.until)); left == 0 {
-					left = -1
-				}
-			}
-			one.Calls = append(one.Calls, &wire.HandoverCall{Stream: w.stream, Service: w.service, Method: w.method, Payload: w.payload, Left: left})
+			one.Calls = append(one.Calls, &wire.HandoverCall{Stream: w.stream, Service: w.service, Method: w.method, Payload: w.payload, Left: left(w.until)})
 		}
 		h.Conns = append(h.Conns, one)
 	}
 	return h
+}
+
+// left is how many nanoseconds there are until a time: 0 if that is never.
+func left(until time.Time) int64 {
+	if until.IsZero() {
+		return 0
+	}
+	if d := int64(time.Until(until)); d != 0 {
+		return d
+	}
+	return -1
 }
 
 // TakeOver makes the server one that Handover has written down, and that is suspended.
@@ -177,11 +195,9 @@ func (s *Server) TakeOver(h *wire.HandoverServer, t *fds.Table) error {
 		if file == nil {
 			continue // closed meanwhile
 		}
-		c := s.newConn(file)
-		c.in.buf, c.out, c.last = one.In, one.Out, one.Last
-		c.in.skip, c.in.over = one.Skip, header{stream: one.Over, length: one.Length}
+		c := s.newConn(file, one)
 		for _, w := range one.Calls {
-			again := &call{conn: c, stream: w.Stream, service: w.Service, method: w.Method, payload: w.Payload, again: true}
+			again := &call{conn: c, stream: w.Stream, service: w.Service, method: w.Method, payload: w.Payload, again: true, slot: s.memory.At(w.Slot)}
 			if w.Left != 0 {
 				again.until = time.Now().Add(time.Duration(w.Left))
 			}

@@ -53,6 +53,7 @@ type HandoverConn struct {
 	Length  uint32 // and how long it said that it is
 	Last    uint32 // the greatest stream so far
 	Calls   []*HandoverCall
+	Slot    uint32 // in the memory of a keeper, where the shim before was killed
 }
 
 func (m *HandoverConn) fields(c *codec) {
@@ -73,6 +74,7 @@ type HandoverCall struct {
 	Payload         []byte
 	// Left is how many nanoseconds the caller still waits: 0 is for ever.
 	Left int64
+	Slot uint32 // in the memory of a keeper, where the shim before was killed
 }
 
 func (m *HandoverCall) fields(c *codec) {
@@ -162,6 +164,7 @@ type HandoverContainer struct {
 	OOMKills, OOMTold uint64
 	Cgroup            *HandoverCgroup
 	Processes         []*HandoverProcess // the init first
+	Slot              uint32             // in the memory of a keeper, where the shim before was killed
 }
 
 func (m *HandoverContainer) fields(c *codec) {
@@ -249,6 +252,7 @@ type HandoverIO struct {
 	Logger                      *HandoverLogger
 	// What goes from the input to the process, and from its terminal to the first output.
 	InCopy, ConsoleCopy *HandoverCopy
+	Slot                uint32 // in the memory of a keeper, where the shim before was killed
 }
 
 func (m *HandoverIO) fields(c *codec) {

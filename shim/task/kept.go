@@ -1,0 +1,144 @@
+package task
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
+	"github.com/berth-runtime/berth/shim/mounts"
+)
+
+// keep writes the container into the keeper's memory, if there is one. The lock must be held.
+func (c *container) keep() {
+	if c.slot != nil {
+		c.service.Memory.Commit(c.kept())
+	}
+}
+
+// publish queues an event, and keeps what has come of it. The lock must be held.
+func (c *container) publish(e wire.Event) { c.service.Publish(e, c.kept()) }
+
+func (c *container) kept() keeper.Change {
+	if c.slot == nil {
+		return keeper.Change{}
+	}
+	h := c.handover()
+	if c.cgroup != nil {
+		// To read it takes longer than all the rest.
+		h.Cgroup = &wire.HandoverCgroup{Kills: c.oomKills}
+	}
+	h.Processes = append(h.Processes, c.init.handover(nil))
+	for _, p := range c.execs {
+		h.Processes = append(h.Processes, p.handover(nil))
+	}
+	return keeper.Change{Slot: c.slot, Kind: keeper.Container, Data: wire.Marshal(h)}
+}
+
+// Kept is what a shim that was killed has left in the keeper's memory, for TakeOver. first is the
+// container that the shim was started for.
+func Kept(m *keeper.Memory, first string) *wire.HandoverTasks {
+	h := new(wire.HandoverTasks)
+	type place struct{ container, exec string }
+	streams := make(map[place]*wire.HandoverIO)
+	for _, p := range m.Pieces(keeper.Streams) {
+		var k wire.KeptStreams
+		if wire.Unmarshal(p.Data, &k) != nil || k.IO == nil {
+			continue
+		}
+		k.IO.Slot = p.Number()
+		streams[place{k.Container, k.ExecID}] = k.IO
+	}
+	for _, piece := range m.Pieces(keeper.Container) {
+		c := new(wire.HandoverContainer)
+		if wire.Unmarshal(piece.Data, c) != nil {
+			continue
+		}
+		c.Slot = piece.Number()
+		for _, p := range c.Processes {
+			at := place{c.ID, p.ExecID}
+			p.IO = streams[at]
+			delete(streams, at)
+			if p.IO == nil && (p.Child || p.ExecID == "") {
+				p.IO = &wire.HandoverIO{Started: true, Closed: true}
+			}
+		}
+		h.Containers = append(h.Containers, c)
+	}
+	for _, io := range streams { // of what had not been made yet
+		m.At(io.Slot).Drop()
+	}
+	if len(h.Containers) == 0 {
+		h.First, h.FirstLeft = first, int64(expectation)
+	}
+	return h
+}
+
+// Revive does what a shim that was killed could not do any more about ends that it knew of. It is
+// called after Resume.
+func (s *Service) Revive() {
+	s.mu.Lock()
+	all := s.processes()
+	s.mu.Unlock()
+	for _, p := range all {
+		c := p.container
+		c.mu.Lock()
+		again := p.ended && !p.settled
+		if !again {
+			c.settle(p)
+		}
+		c.mu.Unlock()
+		if again {
+			p.onExit(p.exit)
+		}
+	}
+}
+
+// undo removes what has been made of a container when the shim was killed in the middle of that.
+func (s *Service) undo(ctx context.Context, eng engine.Engine, r *wire.CreateTaskRequest) error {
+	release := s.Reaper.Hold()
+	defer release()
+	ctx = context.WithoutCancel(ctx)
+	if err := eng.Remove(ctx, r.ID); err != nil {
+		return err
+	}
+	return mounts.Unmount(filepath.Join(r.Bundle, "rootfs"))
+}
+
+// hasStarted says whether a process has been started by a shim that was killed before it could say
+// so, and takes note of that.
+func (c *container) hasStarted(p *process) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch p.state {
+	case running, stopped:
+		return !p.failed
+	case created:
+		if p.execID != "" || p.child == nil || !p.ended && c.atGate() {
+			return false
+		}
+	case starting:
+		if p.child == nil {
+			p.state = created // its streams are opened once more
+			return false
+		}
+	}
+	p.state = running
+	if p.execID == "" {
+		c.publish(&wire.TaskStart{ContainerID: c.id, Pid: uint32(p.pid)})
+	} else {
+		c.publish(&wire.TaskExecStarted{ContainerID: c.id, ExecID: p.execID, Pid: uint32(p.pid)})
+	}
+	c.settle(p)
+	return true
+}
+
+// atGate says whether the init has yet to execute the container's program.
+func (c *container) atGate() bool {
+	path, err := os.Readlink("/proc/" + strconv.Itoa(c.init.pid) + "/exe")
+	return err == nil && strings.HasPrefix(path, "/memfd:berth-init")
+}

@@ -1,0 +1,141 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-runtime/berth/internal/test/wait"
+	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
+	"golang.org/x/sys/unix"
+)
+
+// killed kills the shim that serves a connection, and waits until another one answers on it.
+func (b *box) killed() {
+	b.n.t.Helper()
+	before, err := b.Connect(b.n.ctx(), &taskapi.ConnectRequest{ID: b.id})
+	b.n.must(err)
+	b.n.must(unix.Kill(int(before.ShimPid), unix.SIGKILL))
+	after, err := b.Connect(b.n.ctx(), &taskapi.ConnectRequest{ID: b.id})
+	b.n.must(err)
+	if after.ShimPid == before.ShimPid {
+		b.n.t.Errorf("shim %d answers still", before.ShimPid)
+	}
+	if after.TaskPid != before.TaskPid {
+		b.n.t.Errorf("the container's process %d has become %d", before.TaskPid, after.TaskPid)
+	}
+}
+
+// A shim that is killed is started anew: a container and an exec write on, and clients that wait
+// for them get their statuses on the connections that they have.
+func TestKilledWithKeeper(t *testing.T) {
+	t.Setenv("BERTH_SHIM_KEEPER", "1")
+	n := newNode(t)
+	const lines = 20000
+	out, exec := n.pipe("out").read(), n.pipe("exec").read()
+	b := n.define("c", n.spec("c", counting(lines, 7)...))
+	n.must(b.create(func(r *taskapi.CreateTaskRequest) { r.Stdout = out.path }))
+	b.killed()
+	waited, execWaited := make(chan uint32, 1), make(chan uint32, 1)
+	await := func(id string, to chan uint32) {
+		r, err := b.Wait(context.Background(), &taskapi.WaitRequest{ID: b.id, ExecID: id})
+		if err != nil {
+			t.Errorf("wait for %q: %v", id, err)
+		}
+		to <- r.GetExitStatus()
+	}
+	go await("", waited)
+	n.must(b.begin(""))
+	n.must(b.addExecTo("e", exec.path, counting(lines/2, 8)...))
+	b.killed()
+	n.must(b.begin("e"))
+	go await("e", execWaited)
+	b.killed()
+	b.killed() // the fourth time: one more within a minute is too many
+	if got := <-waited; got != 7 {
+		t.Errorf("status %d", got)
+	}
+	if got := <-execWaited; got != 8 {
+		t.Errorf("status of the exec %d", got)
+	}
+	n.must(b.delete("e"))
+	n.must(b.delete(""))
+	<-out.done
+	<-exec.done
+	if got := out.String(); got != linesOf(lines) {
+		t.Errorf("output is not what was written: %d bytes, want %d", len(got), len(linesOf(lines)))
+	}
+	if got := exec.String(); got != linesOf(lines/2) {
+		t.Errorf("output of the exec is not what was written: %d bytes, want %d", len(got), len(linesOf(lines/2)))
+	}
+	b.shutdown()
+	b.gone()
+	// An event that was on its way may come twice.
+	want := []string{"create", "start", "exec-added", "exec-started", "exit e 8", "exit c 7", "delete"}
+	wait.Until(t, "the events", func() bool { return slices.Equal(slices.Compact(n.seen("c")), want) })
+}
+
+// One that is killed again and again is given up, and is then as one without a keeper.
+func TestKeeperGivesUp(t *testing.T) {
+	t.Setenv("BERTH_SHIM_KEEPER", "1")
+	n := newNode(t)
+	b := n.run("c", "sleep", "1000")
+	for range 4 {
+		b.killed()
+	}
+	r, err := b.Connect(n.ctx(), &taskapi.ConnectRequest{})
+	n.must(err)
+	n.must(unix.Kill(int(r.ShimPid), unix.SIGKILL))
+	if _, err := b.Connect(n.ctx(), &taskapi.ConnectRequest{}); err == nil {
+		t.Error("a shim answers that was killed five times in a minute")
+	}
+	b.gone()
+	n.cleanUp(b)
+}
+
+// A keeper that is killed takes its shim with it.
+func TestKeeperKilled(t *testing.T) {
+	t.Setenv("BERTH_SHIM_KEEPER", "1")
+	n := newNode(t)
+	b := n.run("c", "sleep", "1000")
+	keeper := parentOf(t, b.shim.pid)
+	score := func(pid int) (n int) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
+		if err == nil {
+			_, err = fmt.Sscan(string(text), &n)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	if own, its := score(b.shim.pid), score(keeper); own != min(its+1, 1000) {
+		t.Errorf("oom_score_adj of the shim is %d, and of its keeper %d", own, its)
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", keeper))
+	n.must(err)
+	for _, line := range strings.Split(string(text), "\n") {
+		if kib, found := strings.CutPrefix(line, "Pss:"); found {
+			t.Logf("the keeper's PSS: %s", strings.TrimSpace(kib))
+		}
+	}
+	n.must(unix.Kill(keeper, unix.SIGKILL))
+	b.gone()
+	n.cleanUp(b)
+}
+
+func parentOf(t *testing.T, pid int) (parent int) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "PPid:")
+	if _, err := fmt.Sscan(after, &parent); err != nil {
+		t.Fatal(err)
+	}
+	return parent
+}
