@@ -27,6 +27,7 @@ func TestHostileNeighbours(t *testing.T) {
 	for i := range 2 {
 		scenes = append(scenes, newScene(t, firstUser+i))
 	}
+	r.until = time.Now().Add(r.budget)
 	var working sync.WaitGroup
 	for _, s := range scenes {
 		working.Add(1)
@@ -65,7 +66,8 @@ var firstUser = 50_000 + os.Getpid()%5_000*2
 // run is all that is tried, and what came of it.
 type run struct {
 	seed   uint64
-	until  time.Time
+	budget time.Duration
+	until  time.Time // set once the scenes are there
 	whole  int
 	mu     sync.Mutex
 	todo   []*series
@@ -79,7 +81,7 @@ func newRun(t *testing.T) *run {
 	seed, budget := share(t)
 	only, err := regexp.Compile(os.Getenv("BERTH_ONLY"))
 	check(t, err)
-	r := &run{seed: seed, until: time.Now().Add(budget), holes: map[string]*hole{}, steps: map[string][]step{}, counts: counts{by: map[string]int{}}}
+	r := &run{seed: seed, budget: budget, holes: map[string]*hole{}, steps: map[string][]step{}, counts: counts{by: map[string]int{}}}
 	_, noCriu := harness.Criu()
 	if noCriu != nil {
 		t.Logf("left out, checkpoint and restore: %v", noCriu)
