@@ -26,6 +26,7 @@ type boxOptions struct {
 	report  string // text, json or none; "" for text on a terminal
 	into    string // the file that the report goes to; "" for standard error
 	file    *os.File
+	changes boxChanges
 }
 
 func (p *program) boxCommand() *cli.Command {
@@ -112,6 +113,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 	})
 	f.String(&o.seccomp, "seccomp", "", "default|none|FILE", "seccomp profile; FILE has the format of linux.seccomp in config.json")
 	f.Bool(&o.explain, "explain-denials", "", denialsHelp+", in the report or if the command fails; on unless =false")
+	o.changes.define(f)
 	f.Bool(&o.keep, "keep", "", "keep the record of the box for berth inspect, until berth delete")
 	f.Func("report", "r", "text|json[:FILE]", "report resource usage at the end, on standard error or in FILE; or none (default: text on a terminal, elsewhere one line if a limit ended something)", func(text string) error {
 		o.report, o.into, _ = strings.Cut(text, ":")

@@ -26,11 +26,15 @@ const (
 
 func (p *program) box(o *boxOptions, args []string) error {
 	began := time.Now()
+	if o.changes.apply != "" {
+		return p.applyChanges(o, args)
+	}
 	front, err := p.newForeground()
 	if err != nil {
 		return &exitStatus{code: noBox, err: err, plain: true}
 	}
 	defer front.close()
+	defer o.changes.close()
 	fail := func(err error) error {
 		return &exitStatus{code: boxStatus(err), err: errors.New("berth box: " + o.Blame(err.Error())), plain: true}
 	}
@@ -63,7 +67,8 @@ func (p *program) box(o *boxOptions, args []string) error {
 	if status.Signaled() {
 		report.Signal = unix.SignalName(status.Signal())
 	}
-	if err := p.reportBox(o, created, &report, status); err != nil {
+	err = errors.Join(o.changes.tell(), p.reportBox(o, created, &report, status))
+	if err != nil {
 		return fail(err)
 	}
 	if code != 0 {
@@ -85,6 +90,9 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 			return nil, fmt.Errorf("--report: %w", err)
 		}
 		o.file = file
+	}
+	if err := o.changes.prepare(); err != nil {
+		return nil, err
 	}
 	caller, err := box.Here()
 	if err != nil {
@@ -123,7 +131,19 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 		o.denials = explainDenials(&options.IO)
 		o.denials.Default, o.denials.Capabilities = o.seccomp == "default", box.Capabilities()
 	}
-	return r.Create(id, options)
+	if o.changes.wanted() {
+		options.Scratch = o.changes.take
+	}
+	created, err := r.Create(id, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.changes.begin(); err != nil {
+		created.Abandon()
+		created.Close()
+		return nil, err
+	}
+	return created, nil
 }
 
 func boxID() (string, error) {

@@ -13,7 +13,8 @@ import (
 type LayerKind int
 
 const (
-	// Merged is an overlay of a directory of the host and an empty one in memory.
+	// Merged is an overlay of a directory of the host and one in memory, which is empty
+	// unless the runtime puts something there (AskScratch).
 	// Where the kernel refuses that, it is Fixed.
 	Merged LayerKind = iota
 	// Fixed is a file or directory of the host, read-only.
@@ -54,14 +55,23 @@ func (c *compiler) layers() {
 	c.Call(unix.SYS_MOVE_MOUNT, scratch.Value(), c.empty.Arg(), cwd, c.CString("/").Arg(), program.Imm(unix.MOVE_MOUNT_F_EMPTY_PATH))
 	c.Call(unix.SYS_FCHDIR, scratch.Value())
 	for i := range c.f.Layers {
+		if l := &c.f.Layers[i]; l.Kind == Merged || l.Kind == Fresh {
+			c.room(i, l, scratch)
+		}
+	}
+	if c.p.Root.Handed {
+		c.Because(c.p.Root.DiscardAt, "hand over what is written")
+		c.askFD(program.AskScratch, 0, func(into program.Addr) { c.Call(program.Set, scratch.Value()).IntoAddr(into) })
+	}
+	for i := range c.f.Layers {
 		l := &c.f.Layers[i]
 		c.Because("/root/path", "lay "+quote(l.Lower)+" below "+l.Path)
 		if i == 0 {
 			c.root = c.Cell()
 			if l.Kind == Fresh {
-				c.root = c.memory()
+				c.Call(unix.SYS_OPEN_TREE, scratch.Value(), c.CString(Upper(i)).Arg(), program.Imm(cloneTree)).Into(c.root)
 			} else {
-				c.lay(i, l, scratch, c.root)
+				c.lay(i, l, c.root)
 			}
 			c.Because("/root/path", "mount the root file system "+quote(c.p.Root.Path))
 			c.Call(unix.SYS_MOVE_MOUNT, c.root.Value(), c.empty.Arg(), cwd, c.CString(c.p.Root.Path).Arg(),
@@ -78,7 +88,7 @@ func (c *compiler) layers() {
 			c.Call(unix.SYS_MKNODAT, c.root.Value(), name, program.Imm(unix.S_IFREG|0o644), program.Int(0))
 		default:
 			tree := c.Cell()
-			c.lay(i, l, scratch, tree)
+			c.lay(i, l, tree)
 			target := c.Cell()
 			c.need(l.Path, unix.O_PATH, target)
 			c.attach(tree, target)
@@ -103,11 +113,11 @@ func (c *compiler) memory() program.Cell {
 }
 
 // lay makes a detached mount of one layer.
-func (c *compiler) lay(i int, l *Layer, scratch, tree program.Cell) {
+func (c *compiler) lay(i int, l *Layer, tree program.Cell) {
 	made := c.NewLabel()
 	if l.Kind == Merged {
 		plain := c.NewLabel()
-		c.overlay(i, l, scratch, tree, plain)
+		c.overlay(i, l, tree, plain)
 		c.Place(made)
 		c.aside(plain, made, func() {
 			c.fixed(l, tree)
@@ -125,13 +135,14 @@ func (c *compiler) fixed(l *Layer, tree program.Cell) {
 	c.setAttributes(tree, unix.MOUNT_ATTR_RDONLY, 0, unix.AT_RECURSIVE)
 }
 
-// overlay merges one directory; where that is refused it goes on at plain.
-func (c *compiler) overlay(i int, l *Layer, scratch, tree program.Cell, plain program.Label) {
-	number := strconv.Itoa(i)
-	upper, work := number+"u", number+"w"
-	name := c.CString(upper).Arg()
+// Upper names the directory in memory that has what is written to a layer.
+func Upper(layer int) string { return strconv.Itoa(layer) + "u" }
+
+// room makes the directories in memory of a layer.
+func (c *compiler) room(i int, l *Layer, scratch program.Cell) {
+	name := c.CString(Upper(i)).Arg()
 	c.Call(unix.SYS_MKDIRAT, scratch.Value(), name, program.Imm(0o700))
-	c.Call(unix.SYS_MKDIRAT, scratch.Value(), c.CString(work).Arg(), program.Imm(0o700))
+	c.Call(unix.SYS_MKDIRAT, scratch.Value(), c.CString(work(i)).Arg(), program.Imm(0o700))
 	// The merged directory is the upper one's, to those who look at it.
 	c.Call(unix.SYS_FCHMODAT, scratch.Value(), name, program.Imm(uint64(l.Mode)))
 	owned := c.NewLabel()
@@ -139,7 +150,12 @@ func (c *compiler) overlay(i int, l *Layer, scratch, tree program.Cell, plain pr
 	c.Call(unix.SYS_FCHOWNAT, scratch.Value(), name, program.Imm(uint64(l.UID)), program.Imm(uint64(l.GID)), program.Int(0)).
 		Expect(owned, unix.EINVAL, unix.EPERM)
 	c.Place(owned)
+}
 
+func work(layer int) string { return strconv.Itoa(layer) + "w" }
+
+// overlay merges one directory; where that is refused it goes on at plain.
+func (c *compiler) overlay(i int, l *Layer, tree program.Cell, plain program.Label) {
 	fs := c.Cell()
 	c.Call(unix.SYS_FSOPEN, c.CString("overlay").Arg(), program.Int(unix.FSOPEN_CLOEXEC)).Into(fs).Expect(plain, unix.ENODEV, unix.EPERM)
 	set := func(key, value string) {
@@ -148,8 +164,14 @@ func (c *compiler) overlay(i int, l *Layer, scratch, tree program.Cell, plain pr
 	}
 	set("source", "discarded")
 	set("lowerdir", escapeLower(l.Lower))
-	set("upperdir", upper)
-	set("workdir", work)
+	set("upperdir", Upper(i))
+	set("workdir", work(i))
+	if c.p.Root.Handed {
+		// Whatever the kernel's defaults are: a renamed directory is to be found below its new
+		// name with all that is in it, and a changed mode with the contents.
+		set("redirect_dir", "nofollow")
+		set("metacopy", "off")
+	}
 	if c.p.Namespace(specs.UserNamespace) != nil {
 		// Attributes of trusted.overlay are not for a user namespace (Linux 5.11).
 		c.Call(unix.SYS_FSCONFIG, fs.Value(), program.Int(unix.FSCONFIG_SET_FLAG), c.CString("userxattr").Arg(), program.Int(0), program.Int(0)).

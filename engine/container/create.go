@@ -40,6 +40,7 @@ type CreateOptions struct {
 	// Attached containers are not started by Start: they are let go by the
 	// Created that Create returns.
 	Attached bool
+	Scratch  func(*Scratch) error // see there; or nil
 }
 
 // IO is where a process's descriptors come from and go to.
@@ -176,7 +177,7 @@ func (r *Runtime) planOptions(id string, o *CreateOptions) plan.Options {
 	options := plan.Options{
 		ID: id, Bundle: o.Bundle, NoCgroup: r.NoCgroup, Parent: r.Parent,
 		NoPivot: o.NoPivot, NoNewKeyring: o.NoNewKeyring, PreserveFDs: len(o.Preserve),
-		Init: o.Init, KeepAffinity: o.KeepAffinity, Listen: o.Listen, Home: r.homeIn,
+		Init: o.Init, KeepAffinity: o.KeepAffinity, Listen: o.Listen, Home: r.homeIn, Handed: o.Scratch != nil,
 	}
 	if o.NotifySocket != "" {
 		options.NotifyDir = path.Join(r.Root, id, notifyDir)

@@ -48,6 +48,8 @@ func (m *maker) serve(ask program.Request, fd int) error {
 		l := &m.spawn.Facts.Layers[ask.Value]
 		m.runtime.warn("the kernel refuses an overlay of %s: %s is read-only, and its sockets and FIFOs are the host's", l.Lower, l.Path)
 		return nil
+	case program.AskScratch:
+		return m.handScratch(fd)
 	case program.AskCopyFrom:
 		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		m.copyFrom = dup

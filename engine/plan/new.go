@@ -42,6 +42,8 @@ type Options struct {
 	NotifyDir string
 	// Listen is how many of the PreserveFDs socket activation has passed.
 	Listen int
+	// Handed lets the caller have what is written to a root whose writes are discarded.
+	Handed bool
 	// Home looks a user's home up in the container to be; nil leaves HOME as it is.
 	Home func(p *Plan) string
 }
@@ -76,6 +78,7 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		p.Hooks = *s.Hooks
 	}
 	problems := p.planDiscard(s.Annotations)
+	p.Root.Handed = o.Handed && p.Root.Discard
 	userNS := p.Namespace(specs.UserNamespace) != nil
 	if !userNS {
 		p.Lacks = h.Lacks

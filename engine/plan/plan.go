@@ -59,7 +59,9 @@ type Root struct {
 	DiscardAt string
 	// DiscardBut is a directory of it that can't be written to at all, "" for none.
 	DiscardBut string
-	At         string
+	// Handed lets the runtime have what is written, before and after.
+	Handed bool
+	At     string
 	// Slave is set where the config asks for the root to follow the host's mounts; by default
 	// only those in it do.
 	Slave bool

@@ -49,6 +49,9 @@ const (
 	// AskSourceTree: the source of mount number Value lies where the user namespace may not
 	// go. The answer is preceded by a message with a descriptor of a copy of it.
 	AskSourceTree
+	// AskScratch: the descriptor is the memory that takes what is written to the root's layers,
+	// before any of them is mounted.
+	AskScratch
 )
 
 // A Request is an Ask with its value, which it is sent with.
