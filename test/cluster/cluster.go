@@ -49,6 +49,12 @@ func New(t testing.TB, nodes int) *Cluster {
 	c.images()
 	c.control()
 	c.boot()
+	for _, n := range c.Nodes {
+		c.Wait(n.Name+" joining the cluster", func() (string, bool) {
+			out, err := c.try("get", "node", n.Name)
+			return out, err == nil
+		})
+	}
 	c.Kubectl(t, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout", patience.String())
 	t.Log("\n" + c.Kubectl(t, "get", "nodes", "-o", "wide"))
 	if err := os.WriteFile(standing, nil, 0o600); err != nil {
