@@ -35,12 +35,13 @@ func (c *Cluster) network(nodes int) {
 	c.command("ip", "addr", "add", machineAddress+"/24", "dev", "nodes")
 	c.command("ip", "link", "set", "nodes", "up")
 	for n := 1; n <= nodes; n++ {
-		// The guest reads and writes one end of a pair. (A tap would be simpler, but with more than one
-		// processor User-Mode Linux panics when one is brought up.)
+		// The guest reads and writes one end of a pair. (A tap would be simpler, but with more than
+		// one processor User-Mode Linux panics when one is brought up.)
 		end, peer := fmt.Sprintf(guestEndForm, n), fmt.Sprintf("node%d", n)
 		c.command("ip", "link", "add", end, "type", "veth", "peer", "name", peer)
 		c.command("ip", "link", "set", end, "up")
-		// Its driver takes no packets longer than its MTU, as the two ends hand each other otherwise.
+		// Its driver takes no packets longer than its MTU, as the two ends hand each other
+		// otherwise.
 		c.command("ip", "link", "set", peer, "gso_max_segs", "1")
 		c.command("ip", "link", "set", peer, "master", "nodes", "up")
 		c.command("ip", "route", "add", fmt.Sprintf(podNetworkForm, n), "via", fmt.Sprintf(nodeAddressForm, n))
