@@ -13,7 +13,7 @@ go:
 	@build/scripts/need-go
 
 # All that calls the go command, but for what does after build.
-build test race differential test-vm test-vm-all test-packages test-fresh test-containerd test-dropin soak lint mutate stress \
+build test race differential test-vm test-vm-all test-packages test-fresh test-containerd test-dropin test-cluster soak lint mutate stress \
 reliability attacks reproducible fuzz bench-check dist: | go
 
 .PHONY: build
@@ -71,6 +71,11 @@ test-dropin: ## run Docker, Podman (as root and as an ordinary user) and CRI-O o
 	@test/dropin/fetch-docker > /dev/null || echo "a later Docker can't be fetched here; what needs it is skipped"
 	BERTH_DROPIN=1 go test -count=1 -v -timeout 60m ./test/dropin
 	BERTH_DROPIN=1 go test -count=1 -v -timeout 60m -run 'Docker|Podman|CRIO' ./test/docs
+
+.PHONY: test-cluster
+test-cluster: ## run a Kubernetes cluster of real parts, with two guests as its nodes (an hour, and the first time another to build it; PARTS="Drain|Probes" for some)
+	@build/scripts/install-for tests
+	test/cluster/run $(if $(PARTS),-test.run 'TestCluster/(Install|$(PARTS))')
 
 .PHONY: soak
 soak: ## the long versions: of the shim's tests 200 containers at once, 2,000 rounds, 300 kills; 10,000 rounds of the engine

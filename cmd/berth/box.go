@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ type boxOptions struct {
 	box.Options
 	seccomp string
 	keep    bool
+	tty     bool // -t was given
 	explain bool // what seccomp refuses
 	denials *seccomptool.Denials
 	report  string // text, json or none; "" for text on a terminal
@@ -32,7 +32,7 @@ type boxOptions struct {
 func (p *program) boxCommand() *cli.Command {
 	o := &boxOptions{seccomp: "default", explain: true}
 	c := &cli.Command{
-		Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true,
+		Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true, UsageStatus: noBox,
 		Summary: "Run one command in a throwaway container built from this machine's own root file system.",
 		Help: "It needs no image, no configuration and no root. The command sees the host's files; its writes\n" +
 			"go to memory and are discarded when it ends. The current directory is read-only, /tmp and /run\n" +
@@ -66,7 +66,7 @@ func limitFlags(f *cli.Flags, o *box.Options) {
 		o.CPUs = n
 		return nil
 	})
-	f.Func("pids", "p", "N", "limit on processes and threads", func(text string) error {
+	f.Func("pids", "", "N", "limit on processes and threads", func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 {
 			return fmt.Errorf("%q is not a number of processes", text)
@@ -92,7 +92,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 	})
 	f.Func("ro", "", "PATH[:PLACE]", "bind mount a host path, read-only", func(text string) error { return o.bind(text, false) })
 	f.Func("rw", "", "PATH[:PLACE]", "bind mount a host path; writes are kept", func(text string) error { return o.bind(text, true) })
-	f.Strings(&o.Tmp, "tmp", "", "PATH", "mount an empty tmpfs")
+	f.Func("tmp", "", "PATH[:size=SIZE]", "mount an empty tmpfs", o.tmp)
 	f.Func("env", "e", "NAME[=VALUE]", "pass an environment variable, or set it; by default only PATH, HOME, TERM and the locale are passed", func(text string) error {
 		if text == "" || text[0] == '=' {
 			return fmt.Errorf("%q names no variable", text)
@@ -103,7 +103,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 	f.String(&o.User, "user", "u", "USER[:GROUP]", "run as this user, by name or number")
 	f.String(&o.Workdir, "workdir", "w", "DIR", "start in this directory (default: the current one)")
 	f.String(&o.Rootfs, "rootfs", "", "DIR", "use this root file system instead of the host's")
-	f.Func("timeout", "t", "TIME", "kill it after this time, such as 30s or 1h30m", func(text string) error {
+	f.Func("timeout", "", "TIME", "kill it after this time, such as 30s or 1h30m", func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
 			return fmt.Errorf("%q is not a length of time such as 30s or 500ms", text)
@@ -114,8 +114,9 @@ func (o *boxOptions) define(f *cli.Flags) {
 	f.String(&o.seccomp, "seccomp", "", "default|none|FILE", "seccomp profile; FILE has the format of linux.seccomp in config.json")
 	f.Bool(&o.explain, "explain-denials", "", denialsHelp+", in the report or if the command fails; on unless =false")
 	o.changes.define(f)
+	o.words(f)
 	f.Bool(&o.keep, "keep", "", "keep the record of the box for berth inspect, until berth delete")
-	f.Func("report", "r", "text|json[:FILE]", "report resource usage at the end, on standard error or in FILE; or none (default: text on a terminal, elsewhere one line if a limit ended something)", func(text string) error {
+	f.Func("report", "r", "text|json[:FILE]", "report resource usage at the end, on standard error or in FILE (- is standard output); or none (default: text on a terminal, elsewhere one line if a limit ended something)", func(text string) error {
 		o.report, o.into, _ = strings.Cut(text, ":")
 		switch o.report {
 		case "text", "json", "none":
@@ -141,6 +142,9 @@ func positiveSize(text string) (int64, error) {
 
 // complete turns what is to be looked up into what the box is made of.
 func (o *boxOptions) complete(args []string) error {
+	if err := o.misread(args); err != nil {
+		return err
+	}
 	o.Command = args
 	if len(args) == 0 {
 		shell := os.Getenv("SHELL")
@@ -168,17 +172,9 @@ func (o *boxOptions) complete(args []string) error {
 		}
 		o.Workdir = dir
 	}
-	for i, name := range o.Tmp {
-		if !filepath.IsAbs(name) {
-			return fmt.Errorf("--tmp %s: it is not an absolute path", name)
-		}
-		if o.Tmp[i] = filepath.Clean(name); o.Tmp[i] == "/" {
-			return errors.New("--tmp /: the root of the box can't be replaced like this (see --rootfs)")
-		}
-	}
 	switch o.seccomp {
 	case "default":
-		o.Seccomp = seccomp.Default(box.Capabilities()...)
+		o.Seccomp = seccomp.Default(o.Capabilities()...)
 	case "none":
 	default:
 		data, err := os.ReadFile(o.seccomp)

@@ -83,6 +83,8 @@ func (c *boxChanges) prepare() (err error) {
 	return nil
 }
 
+const standardOutput = "standard output"
+
 // openOutput opens a file to be written to; - is standard output.
 func openOutput(name string, mode os.FileMode) (*os.File, error) {
 	if name == "-" {
@@ -90,14 +92,17 @@ func openOutput(name string, mode os.FileMode) (*os.File, error) {
 		if err != nil {
 			return nil, os.NewSyscallError("fcntl", err)
 		}
-		return os.NewFile(uintptr(fd), "standard output"), nil
+		return os.NewFile(uintptr(fd), standardOutput), nil
 	}
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE, mode)
 }
 
 // replaceContents writes all that a file is to hold.
 func replaceContents(f *os.File, write func(io.Writer) error) error {
-	err := f.Truncate(0)
+	var err error
+	if f.Name() != standardOutput { // which has what the command wrote
+		err = f.Truncate(0)
+	}
 	if err == nil || errors.Is(err, unix.EINVAL) { // a pipe or a device has nothing to cut off
 		out := bufio.NewWriterSize(f, 1<<16)
 		if err = write(out); err == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -85,7 +86,7 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	if o.into != "" {
 		// Before the box is there, which may be given the directory that it lies in: at its
 		// end a link could be there by that name.
-		file, err := os.OpenFile(o.into, os.O_WRONLY|os.O_CREATE, 0o644)
+		file, err := openOutput(o.into, 0o644)
 		if err != nil {
 			return nil, fmt.Errorf("--report: %w", err)
 		}
@@ -129,7 +130,7 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	}
 	if o.explain && o.Seccomp != nil {
 		o.denials = explainDenials(&options.IO)
-		o.denials.Default, o.denials.Capabilities = o.seccomp == "default", box.Capabilities()
+		o.denials.Default, o.denials.Capabilities = o.seccomp == "default", o.Capabilities()
 	}
 	if o.changes.wanted() {
 		options.Scratch = o.changes.take
@@ -206,11 +207,8 @@ func (o *boxOptions) tell(report *box.Report) error {
 		_, err := os.Stderr.Write(text)
 		return err
 	}
-	err := o.file.Truncate(0)
-	if err == nil || errors.Is(err, unix.EINVAL) { // a pipe or a device has nothing to cut off
-		_, err = o.file.Write(text)
-	}
-	if err = errors.Join(err, o.file.Close()); err != nil {
+	err := replaceContents(o.file, func(w io.Writer) error { _, err := w.Write(text); return err })
+	if err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
 	return nil

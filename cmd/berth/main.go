@@ -50,7 +50,7 @@ func run() int {
 		if errors.As(err, &unknown) && usage.Command == filepath.Base(os.Args[0]) {
 			return unknownCommand
 		}
-		return 1
+		return usage.Status
 	}
 	p.log.Error(escape.Message(err.Error()))
 	return 1

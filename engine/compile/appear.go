@@ -66,7 +66,7 @@ func (c *compiler) callsOfAsks(p *plan.Process) []sysCall {
 		calls = append(calls, sysCall{"capset", nil})
 	}
 	if p.Seccomp.Filter.Notify {
-		calls = append(calls, sysCall{"sendmsg", []uint64{report, 0, unix.MSG_NOSIGNAL}})
+		calls = append(calls, sysCall{"sendmsg", []uint64{report, 0, unix.MSG_NOSIGNAL}}, sysCall{"close", nil})
 	}
 	return calls
 }
@@ -137,7 +137,6 @@ func (c *compiler) atRest() error {
 		if !c.loaded {
 			c.loadEarly(p)
 		}
-		c.sendListener()
 		return nil
 	}
 	if needsAdmin(p) && len(c.p.Hooks.StartContainer) > 0 && reachable(c.p) {
@@ -168,9 +167,12 @@ func WaitsWithMore(p *plan.Plan) bool {
 	return needsAdmin(&p.Process) && !lets(&p.Process, c.callsAtRest(&p.Process)) && reachable(p)
 }
 
-// loadEarly loads the filter, and lets go of what that took.
+// loadEarly loads the filter, and lets go of what that took and gave: with the listener, whoever
+// takes us over could let through what the filter asks about.
 func (c *compiler) loadEarly(p *plan.Process) {
 	c.loadFilter(p)
+	c.early = true
+	c.sendListener()
 	if !loadsAsAdmin(p) {
 		return
 	}

@@ -45,6 +45,7 @@ type compiler struct {
 	late     bool // it is a child that goes on, from appear on
 	loaded   bool // the seccomp filter is
 	listener program.Cell
+	early    bool // the filter is loaded before others see us
 
 	// For remountEach: the path of the spare descriptor, and what one step says.
 	spare program.Addr

@@ -108,7 +108,9 @@ func (c *compiler) loadFilter(p *plan.Process) {
 	}
 }
 
-// sendListener hands over the descriptor of a filter that notifies, once.
+// sendListener hands over the descriptor of a filter that notifies, once. What holds it can let any
+// call through that the filter asks about, and so a process that others can see holds it no longer
+// than it must.
 func (c *compiler) sendListener() {
 	if c.listener == (program.Cell{}) {
 		return
@@ -116,5 +118,8 @@ func (c *compiler) sendListener() {
 	// A cell into another: the message must have it where the kernel looks for it.
 	c.Because("/linux/seccomp", "load the seccomp filter")
 	c.askFD(program.AskListener, 0, func(into program.Addr) { c.Call(program.Set, c.listener.Value()).IntoAddr(into) })
+	if c.early {
+		c.Call(unix.SYS_CLOSE, c.listener.Value())
+	}
 	c.listener = program.Cell{}
 }

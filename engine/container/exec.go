@@ -368,7 +368,7 @@ func (e *execer) serve(ask program.Request, fd int) error {
 	case program.AskScheduling:
 		return setScheduler(e.child.Pid, &e.process)
 	case program.AskListener:
-		return e.deliverListener(e.process.Seccomp, e.child.Pid, fd, e.o.Refusals)
+		return e.deliverListenerOf(e.child, e.process.Seccomp, fd, e.o.Refusals)
 	}
 	return refuse(ask, fd)
 }

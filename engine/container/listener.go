@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/berth-runtime/berth/engine/launch"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/json"
 	"github.com/berth-runtime/berth/seccomp"
@@ -27,6 +28,20 @@ func (r *Runtime) watch(p *plan.Process, refusals Refusals) {
 	if err := p.Seccomp.Watch(); err != nil {
 		r.warn("what the seccomp filter refuses can't be named: %v", err)
 	}
+}
+
+// deliverListenerOf is deliverListener when the process has its last pid, which is after the filter
+// is loaded where it comes into the pid namespace filtered.
+func (c *Container) deliverListenerOf(child *launch.Child, s *plan.Seccomp, fd int, refusals Refusals) error {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("fcntl F_DUPFD_CLOEXEC", err)
+	}
+	listener := os.NewFile(uintptr(own), "seccomp listener")
+	return child.OnceForked(func() error {
+		defer listener.Close()
+		return c.deliverListener(s, child.Pid, own, refusals)
+	})
 }
 
 // deliverListener sends the descriptor of the seccomp listener, with the

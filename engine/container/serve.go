@@ -43,7 +43,7 @@ func (m *maker) serve(ask program.Request, fd int) error {
 	case program.AskScheduling:
 		return setScheduler(m.child.Pid, &m.plan.Process)
 	case program.AskListener:
-		return m.deliverListener(m.plan.Process.Seccomp, m.child.Pid, fd, m.o.Refusals)
+		return m.deliverListenerOf(m.child, m.plan.Process.Seccomp, fd, m.o.Refusals)
 	case program.AskPlain:
 		l := &m.spawn.Facts.Layers[ask.Value]
 		m.runtime.warn("the kernel refuses an overlay of %s: %s is read-only, and its sockets and FIFOs are the host's", l.Lower, l.Path)

@@ -43,6 +43,11 @@ func (c *Child) Serve(until program.Ask, handle Handler) error {
 				return err
 			}
 			c.forks--
+			if c.forks == 0 && c.forked != nil {
+				if err := c.forked(); err != nil {
+					return err
+				}
+			}
 			if err := c.Answer(); err != nil {
 				return err
 			}
@@ -55,6 +60,16 @@ func (c *Child) Serve(until program.Ask, handle Handler) error {
 			return err
 		}
 	}
+}
+
+// OnceForked does what takes the pid of the process that the Program ends in: at once, or when the
+// child has forked into that, before it goes on.
+func (c *Child) OnceForked(do func() error) error {
+	if c.forks > 0 {
+		c.forked = do
+		return nil
+	}
+	return do()
 }
 
 // Answer lets a waiting child go on. A child that was killed meanwhile can't be

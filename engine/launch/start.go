@@ -65,7 +65,9 @@ type Child struct {
 	name string
 	// forks is how many forks there is still to be news of.
 	forks int
-	image file // what it executes
+	// forked is done after the last one, if there is anything to do; see OnceForked.
+	forked func() error
+	image  file // what it executes
 	// stamps reads the message by which a traced Program tells of its calls.
 	stamps *stamps
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -58,11 +59,9 @@ func (e *evictor) evict(p *plan.Plan, name resource.Name, left, wanted int64) {
 	signal := map[resource.Name]string{resource.Memory: "memory.available", resource.PIDs: "pid.available"}[name]
 	cause := p.Config.EvictionHard[name].Cause
 	short := fmt.Sprintf("%s is %s where %s wants %s", signal, name.Human(left), cause, name.Human(wanted))
+	maps.DeleteFunc(e.killed, func(_ string, at time.Time) bool { return time.Since(at) > evictForget })
 	list, err := candidates(e.d.Machine, p, name)
-	list = slices.DeleteFunc(list, func(c candidate) bool {
-		at, was := e.killed[c.Cgroup]
-		return was && time.Since(at) < evictForget
-	})
+	list = slices.DeleteFunc(list, func(c candidate) bool { _, dies := e.killed[c.Cgroup]; return dies })
 	if err != nil || len(list) == 0 {
 		text := short + ", and no container of the workloads can be killed"
 		if err != nil {

@@ -77,6 +77,8 @@ func TestSeizeExec(t *testing.T) {
 		"plain":        func(p *specs.Process, _ *specs.Spec) {},
 		"no_new_privs": func(p *specs.Process, s *specs.Spec) { p.NoNewPrivileges = true; s.Linux.Seccomp = lenient },
 		"filter":       func(p *specs.Process, s *specs.Spec) { s.Linux.Seccomp = lenient },
+		// With the listener of a filter, what the filter refuses can be let through.
+		"listener": func(p *specs.Process, s *specs.Spec) { s.Linux.Seccomp = lenient },
 		"limit and groups": func(p *specs.Process, s *specs.Spec) {
 			p.User.AdditionalGids = []uint32{4242}
 			p.Rlimits = []specs.POSIXRlimit{{Type: "RLIMIT_NPROC", Soft: 3, Hard: 3}}
@@ -95,8 +97,12 @@ func TestSeizeExec(t *testing.T) {
 			c.RunDetached()
 			c.ready()
 			const execs = 25
+			flags := []string{"--process", file}
+			if name == "listener" {
+				flags = append(flags, "--explain-denials")
+			}
 			for range execs {
-				c.Exec([]string{"--process", file}).OK(t)
+				c.Exec(flags).OK(t)
 			}
 			seized := c.stop()
 			inits := 0

@@ -66,8 +66,8 @@ func (b *bench) growthRows() error {
 func (b *bench) growthRow(v *view, what string, n int, dir string) error {
 	run := &Row{Group: "growth", Name: fmt.Sprintf("run, beside %d %s, cgroup %s", n, what, v.words), Unit: "ms", Axis: what, At: float64(n)}
 	exec := &Row{Group: "growth", Name: fmt.Sprintf("exec, beside %d %s, cgroup %s", n, what, v.words), Unit: "ms", Axis: what, At: float64(n)}
-	// Of a host with both versions our view is no true likeness: /proc/self/cgroup names hierarchies
-	// that are not mounted in it, for which Berth reads the table of all mounts.
+	// Of a host with both versions our view is no true likeness: /proc/self/cgroup names
+	// hierarchies that are not mounted in it, for which Berth reads the table of all mounts.
 	if what == "mounts" && n == 5_000 && b.views["host"] == nil {
 		exec.target(0.4, 0)
 	}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"testing"
 )
 
 // Image makes an image of the root file system, with one layer, and imports it
@@ -18,7 +19,7 @@ import (
 func (d *Daemon) Image(namespace, name string, args ...string) {
 	d.T.Helper()
 	path := filepath.Join(d.Dir, "image.tar")
-	if err := os.WriteFile(path, d.imageArchive(name, args), 0o600); err != nil {
+	if err := os.WriteFile(path, Archive(d.T, d.Root, name, args), 0o600); err != nil {
 		d.T.Fatal(err)
 	}
 	defer os.Remove(path)
@@ -28,13 +29,15 @@ func (d *Daemon) Image(namespace, name string, args ...string) {
 	}
 }
 
-// imageArchive is a tar archive with an OCI image layout.
-func (d *Daemon) imageArchive(name string, args []string) []byte {
+// Archive is a tar archive with the OCI image layout of an image of a root file system, with one
+// layer.
+func Archive(t testing.TB, root, name string, args []string) []byte {
+	t.Helper()
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	add := func(path string, content []byte) {
 		if err := w.WriteHeader(&tar.Header{Name: path, Mode: 0o644, Size: int64(len(content))}); err != nil {
-			d.T.Fatal(err)
+			t.Fatal(err)
 		}
 		w.Write(content)
 	}
@@ -42,7 +45,7 @@ func (d *Daemon) imageArchive(name string, args []string) []byte {
 	text := func(o object) []byte {
 		b, err := json.Marshal(o)
 		if err != nil {
-			d.T.Fatal(err)
+			t.Fatal(err)
 		}
 		return b
 	}
@@ -51,7 +54,7 @@ func (d *Daemon) imageArchive(name string, args []string) []byte {
 		add("blobs/sha256/"+hex.EncodeToString(sum[:]), content)
 		return object{"mediaType": "application/vnd.oci.image." + mediaType, "digest": "sha256:" + hex.EncodeToString(sum[:]), "size": len(content)}
 	}
-	layer := blob("layer.v1.tar", d.layer())
+	layer := blob("layer.v1.tar", layerOf(t, root))
 	config := blob("config.v1+json", text(object{
 		"architecture": runtime.GOARCH, "os": "linux",
 		"config": object{"Entrypoint": args, "Env": []string{"PATH=/bin"}},
@@ -62,16 +65,17 @@ func (d *Daemon) imageArchive(name string, args []string) []byte {
 	add("index.json", text(object{"schemaVersion": 2, "manifests": []any{manifest}}))
 	add("oci-layout", text(object{"imageLayoutVersion": "1.0.0"}))
 	if err := w.Close(); err != nil {
-		d.T.Fatal(err)
+		t.Fatal(err)
 	}
 	return archive.Bytes()
 }
 
-func (d *Daemon) layer() []byte {
+func layerOf(t testing.TB, root string) []byte {
+	t.Helper()
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
-	err := filepath.WalkDir(d.Root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == d.Root {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == root {
 			return err
 		}
 		info, err := entry.Info()
@@ -88,7 +92,7 @@ func (d *Daemon) layer() []byte {
 		if err != nil {
 			return err
 		}
-		if header.Name, err = filepath.Rel(d.Root, path); err != nil {
+		if header.Name, err = filepath.Rel(root, path); err != nil {
 			return err
 		}
 		if err := w.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
@@ -104,7 +108,7 @@ func (d *Daemon) layer() []byte {
 		err = w.Close()
 	}
 	if err != nil {
-		d.T.Fatal(err)
+		t.Fatal(err)
 	}
 	return layer.Bytes()
 }

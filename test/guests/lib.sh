@@ -20,10 +20,11 @@ own_apt() { # SUITE: from here on apt-get has lists and archives of its own in $
 	export APT_CONFIG=$work/apt.conf
 	apt-get -qq update || exit $cannot
 }
-image_of() { # kernel|SUITE: its folder; named by what it is made from, so that a change makes a new one
+image_of() { # kernel|kernel-cluster|SUITE: its folder; named by what it is made from, so that a change makes a new one
 	local inputs
 	case $1 in
 	kernel) inputs="make-kernel uml.config" ;;
+	kernel-cluster) inputs="make-kernel uml.config with-options uml-cluster.config" ;;
 	*) inputs="make-image guest/agent guest/agent.service" ;;
 	esac
 	# shellcheck disable=SC2086

@@ -159,7 +159,8 @@ func TestBoxStatus(t *testing.T) {
 	}
 	box(b, "--", "no-such-command").Run().Exits(t, 127)
 	box(b, "--", "/etc/passwd").Run().Exits(t, 126)
-	box(b, "--ro", "/no/such/path", "--", "/bin/true").Run().Exits(t, 1)
+	box(b, "--ro", "/no/such/path", "--", "/bin/true").Run().Exits(t, 125)
+	box(b, "--no-such-option").Run().Exits(t, 125)
 }
 
 func TestBoxErrorsAreOneSentence(t *testing.T) {

@@ -168,6 +168,31 @@ func TestPlaceUnderSystemd(t *testing.T) {
 	noneInRoot(b)
 }
 
+// A box is a container like others.
+func TestPlaceOfABox(t *testing.T) {
+	b := withSystemd(t)
+	b.Globals = []string{"--root", b.Root}
+	in, hold := b.Held()
+	cmd := box(b, "--", "/bin/sh", "-c", "read line; true")
+	cmd.Stdin = in
+	inService(b)
+	running := cmd.Start()
+	b.Wrap = nil
+	id := ""
+	wait.Until(t, "the box runs", func() bool {
+		id = strings.TrimSpace(b.Berth("list", "--quiet").Stdout)
+		return id != "" && strings.Contains(b.Berth("state", id).Stdout, `"running"`)
+	})
+	var state struct{ Pid int }
+	harness.Decode(t, b.Berth("state", id).OK(t).Stdout, &state)
+	if got, want := placeOf(t, state.Pid), ourSlice()+"/berth-"+id+".scope"; got != want {
+		t.Errorf("it is at %s, want %s", got, want)
+	}
+	hold.Close()
+	running.Wait().OK(t)
+	noneInRoot(b)
+}
+
 // A service that is delegated to its program is the place for what that makes, also where systemd
 // has not given the directory the unit's name, which may not be that of a controller's file.
 func TestPlaceOnAnIsland(t *testing.T) {

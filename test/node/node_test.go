@@ -49,7 +49,7 @@ func TestKilledApply(t *testing.T) {
 	m := mine(t)
 	m.configure(everything)
 	before := m.snapshot()
-	whole := m.run("sh", "-c", fmt.Sprintf("s=$(date +%%s%%N); %s apply --config %s > /dev/null; e=$(date +%%s%%N); echo $(((e - s) / 1000000))", m.program, m.conf))
+	whole := m.run("sh", "-c", fmt.Sprintf("s=$(date +%%s%%N); %s apply --config %s > /dev/null 2>&1; e=$(date +%%s%%N); echo $(((e - s) / 1000000))", m.program, m.conf))
 	m.node("undo")
 	ms, err := strconv.Atoi(whole)
 	if err != nil {

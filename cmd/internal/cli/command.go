@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ type Command struct {
 	FirstEnds bool
 	// Least and Most are how many arguments are wanted; Most is -1 for any number.
 	Least, Most int
+	// UsageStatus is the exit status for a command line that is not understood; 0 for the usual 1.
+	UsageStatus int
 	Run         func(args []string) error
 	// Commands are the commands of a group.
 	Commands func() []Sub
@@ -48,6 +51,7 @@ var ErrHelp = errors.New("help was asked for")
 // A UsageError is a command line that a command does not understand.
 type UsageError struct {
 	Command string
+	Status  int // the exit status
 	Err     error
 }
 
@@ -67,7 +71,7 @@ func (c *Command) Execute(path string, args []string, help io.Writer) error {
 		return ErrHelp
 	}
 	if err != nil {
-		return &UsageError{Command: path, Err: err}
+		return &UsageError{Command: path, Status: c.usageStatus(), Err: err}
 	}
 	if c.Commands != nil && len(rest) > 0 {
 		return c.dispatch(path, rest, help)
@@ -75,14 +79,16 @@ func (c *Command) Execute(path string, args []string, help io.Writer) error {
 	switch {
 	case c.Run == nil:
 		c.WriteHelp(help, path)
-		return &UsageError{Command: path, Err: errors.New("a command is missing")}
+		return &UsageError{Command: path, Status: c.usageStatus(), Err: errors.New("a command is missing")}
 	case len(rest) < c.Least:
-		return &UsageError{Command: path, Err: fmt.Errorf("an argument is missing: %s", c.Args)}
+		return &UsageError{Command: path, Status: c.usageStatus(), Err: fmt.Errorf("an argument is missing: %s", c.Args)}
 	case c.Most >= 0 && len(rest) > c.Most:
-		return &UsageError{Command: path, Err: fmt.Errorf("unexpected argument %q", rest[c.Most])}
+		return &UsageError{Command: path, Status: c.usageStatus(), Err: fmt.Errorf("unexpected argument %q", rest[c.Most])}
 	}
 	return c.Run(rest)
 }
+
+func (c *Command) usageStatus() int { return cmp.Or(c.UsageStatus, 1) }
 
 func (c *Command) dispatch(path string, rest []string, help io.Writer) error {
 	var names []string
@@ -97,7 +103,7 @@ func (c *Command) dispatch(path string, rest []string, help io.Writer) error {
 		}
 		names = append(names, sub.Name)
 	}
-	return &UsageError{Command: path, Err: &UnknownCommand{Name: rest[0], hint: didYouMean(rest[0], names)}}
+	return &UsageError{Command: path, Status: c.usageStatus(), Err: &UnknownCommand{Name: rest[0], hint: didYouMean(rest[0], names)}}
 }
 
 // UnknownCommand is the error for a command that there is not.

@@ -22,6 +22,23 @@ type act struct {
 
 func (a act) String() string { return a.by + " " + a.do }
 
+// bearsOn reports whether what happens after a step can differ by the act.
+func (a act) bearsOn(st step) bool {
+	verb, words, _ := strings.Cut(a.do, "=")
+	name, _, _ := strings.Cut(words, ",")
+	switch verb {
+	case "exchange":
+		return st.looksUp(name) || st.tells()
+	case "link", "fifo", "node", "chmod", "file", "lease":
+		return st.looksUp(name)
+	case "name":
+		return strings.HasPrefix(st.text, "/proc/") // who reads of the process
+	case "pids":
+		return strings.Contains(st.at, ":clone") || strings.Contains(st.at, ":vfork") || strings.Contains(st.text, "cgroup")
+	}
+	return true
+}
+
 func (a act) isFor(sh shape, c command) bool {
 	switch {
 	case slices.Contains(c.not, sh.name), c.only != nil && !slices.Contains(c.only, sh.name), a.only != nil && !slices.Contains(a.only, c.verb), a.shapes != nil && !slices.Contains(a.shapes, sh.name):

@@ -15,8 +15,9 @@
 //     test/fault holds all of them meanwhile.
 //   - A trial (trial_test.go) is a container with one command of its life (commands_test.go) made
 //     step by step. Acts that can be undone are undone at the next step, so that a trial has
-//     another act at each; one whose command is refused is followed by one that goes on behind the
-//     act. Acts that stay have a trial each.
+//     another act at each, and trials follow until each act was tried at each step that it can bear
+//     on: one on a name at the calls that look it up or tell of names, and one on a process at all
+//     of them. Acts that stay have a trial each, at some of these steps.
 //   - Invariants (invariants_test.go, rights_test.go, canary_test.go) are no expectations of what
 //     an act brings about: each process that executes anything in the container, looked at from the
 //     host before its first instruction, has at most the ids, groups, capabilities, filter,

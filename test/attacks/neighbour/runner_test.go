@@ -27,6 +27,7 @@ func TestHostileNeighbours(t *testing.T) {
 	for i := range 2 {
 		scenes = append(scenes, newScene(t, firstUser+i))
 	}
+	r.until = time.Now().Add(r.budget)
 	var working sync.WaitGroup
 	for _, s := range scenes {
 		working.Add(1)
@@ -45,34 +46,34 @@ func TestHostileNeighbours(t *testing.T) {
 	r.report(t)
 }
 
-// A series is a kind of container and a command, with one act at one step, or all acts in turn,
-// each undone before the next.
+// A series is a kind of container and a command: with all acts that are undone again, each at each
+// step that it can bear on, or with one act that stays, at one step.
 type series struct {
 	shape   shape
 	command command
 	acts    []act
-	first   int // which of the acts is done at step 0
 	once    *act
 	place   int // of places, for once: how far on in the command
 }
 
 // places is how many of a command's steps an act is tried at that is not undone before the next
-// step.
-const places = 4
+// step, of those that make a difference to it.
+const places = 3
 
 // firstUser and the one after it are nobody's on a host, nor another run's of these tests.
 var firstUser = 50_000 + os.Getpid()%5_000*2
 
 // run is all that is tried, and what came of it.
 type run struct {
-	seed    uint64
-	until   time.Time
-	whole   int
-	mu      sync.Mutex
-	todo    []*series
-	counts  counts
-	holes   map[string]*hole
-	lengths map[string]int // of commands, in steps
+	seed   uint64
+	budget time.Duration
+	until  time.Time // set once the scenes are there
+	whole  int
+	mu     sync.Mutex
+	todo   []*series
+	counts counts
+	holes  map[string]*hole
+	steps  map[string][]step // of commands that nobody disturbs
 }
 
 func newRun(t *testing.T) *run {
@@ -80,7 +81,7 @@ func newRun(t *testing.T) *run {
 	seed, budget := share(t)
 	only, err := regexp.Compile(os.Getenv("BERTH_ONLY"))
 	check(t, err)
-	r := &run{seed: seed, until: time.Now().Add(budget), holes: map[string]*hole{}, lengths: map[string]int{}, counts: counts{by: map[string]int{}}}
+	r := &run{seed: seed, budget: budget, holes: map[string]*hole{}, steps: map[string][]step{}, counts: counts{by: map[string]int{}}}
 	_, noCriu := harness.Criu()
 	if noCriu != nil {
 		t.Logf("left out, checkpoint and restore: %v", noCriu)
@@ -106,8 +107,8 @@ func newRun(t *testing.T) *run {
 					passing = append(passing, a)
 				}
 			}
-			for first := range passing {
-				r.todo = append(r.todo, &series{shape: sh, command: c, acts: passing, first: first})
+			if len(passing) > 0 {
+				r.todo = append(r.todo, &series{shape: sh, command: c, acts: passing})
 			}
 		}
 	}
@@ -134,37 +135,64 @@ func (r *run) do(s *scene, u *series) {
 		r.once(s, u)
 		return
 	}
-	// A command that an act has made end is made again, and from the next step on.
-	for from := 0; ; {
+	r.sweep(s, u)
+}
+
+// mostTrials bounds a sweep: an act may make steps that there were not.
+const mostTrials = 600
+
+// sweep does each of the acts at each of the steps that it can bear on, another one at each step of
+// a trial, until none is left.
+func (r *run) sweep(s *scene, u *series) {
+	random := rand.New(rand.NewPCG(r.seed, 1))
+	random.Shuffle(len(u.acts), func(i, j int) { u.acts[i], u.acts[j] = u.acts[j], u.acts[i] })
+	tried := map[string]bool{}
+	for n := 0; n < mostTrials && !time.Now().After(r.until); n++ {
 		t := r.trial(s, u.shape, u.command, func(st step) *act {
-			if st.n < from {
-				return nil
+			for i := range u.acts {
+				if a := &u.acts[i]; a.bearsOn(st) && !tried[st.key+a.String()] {
+					tried[st.key+a.String()] = true
+					return a
+				}
 			}
-			return &u.acts[(st.n+u.first)%len(u.acts)]
+			return nil
 		})
-		if !t.refused || len(t.deeds) == 0 || time.Now().After(r.until) {
+		if len(t.deeds) == 0 {
 			return
 		}
-		from = t.deeds[len(t.deeds)-1].step.n + 1
 	}
 }
 
+// once does an act that stays at one of the steps that it makes a difference to: between two of
+// them it does the same wherever it is done.
 func (r *run) once(s *scene, u *series) {
 	key := u.shape.name + " " + u.command.String()
 	r.mu.Lock()
-	length := r.lengths[key]
+	steps := r.steps[key]
 	r.mu.Unlock()
-	if length == 0 {
-		length = len(r.trial(s, u.shape, u.command, func(step) *act { return nil }).steps)
+	if steps == nil {
+		steps = r.trial(s, u.shape, u.command, func(step) *act { return nil }).steps
 		r.mu.Lock()
-		r.lengths[key] = length
+		r.steps[key] = steps
 		r.mu.Unlock()
 	}
-	// The seed shifts them: all steps get their turn, day by day.
-	part := max(1, length/places)
-	n := (u.place*part + int(r.seed)%part) % length
+	var at []int
+	for _, st := range steps {
+		if u.once.bearsOn(st) {
+			at = append(at, st.n)
+		}
+	}
+	n := u.place
+	if len(at) > places {
+		// The seed shifts them: all steps get their turn, day by day.
+		part := len(at) / places
+		n = u.place*part + int(r.seed)%part
+	}
+	if n >= len(at) {
+		return
+	}
 	r.trial(s, u.shape, u.command, func(st step) *act {
-		if st.n != n {
+		if st.n != at[n] {
 			return nil
 		}
 		return u.once

@@ -3,6 +3,7 @@ package neighbour
 import (
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,6 +16,8 @@ type step struct {
 	n    int    // among the steps of its command, from 0
 	at   string // PROCESS:NAME:N, as test/fault names calls
 	text string // the call's path, where it has one
+	// key is that of the same step in another trial, in which other calls may have been made twice.
+	key string
 }
 
 func (s step) String() string { return strings.TrimSpace(fmt.Sprintf("%d %s %s", s.n, s.at, s.text)) }
@@ -33,13 +36,16 @@ func stepped(cmd *harness.Command, at func(step), executed func(pid int, exe str
 	check(t, err)
 	defer stops.Close()
 	cmd.Wrap = append(cmd.Wrap, harness.Fault(t), "-tell", socket, "--")
-	running, n := cmd.Start(), 0
+	running, n, keys := cmd.Start(), 0, map[string]int{}
 	err = stops.Follow(func(s harness.Stop) {
 		switch {
 		case s.Call == "":
 			executed(s.PID, s.Text)
 		case !slices.Contains(inward, s.Name):
-			at(step{n: n, at: s.Call, text: s.Text})
+			process, _, _ := strings.Cut(s.Call, ":")
+			key := process + ":" + s.Name + " " + changing.ReplaceAllString(s.Text, "N")
+			keys[key]++
+			at(step{n: n, at: s.Call, text: s.Text, key: fmt.Sprint(key, " ", keys[key], " ")})
 			n++
 		}
 	})
@@ -48,4 +54,30 @@ func stepped(cmd *harness.Command, at func(step), executed func(pid int, exe str
 		t.Fatalf("%v: %s", err, running.Wait().Stderr)
 	}
 	return running.Wait()
+}
+
+// nameless are calls that look up no name: what they are given is open, or is made by them. What is
+// done to a name before one of them, and undone after it, makes no difference to it.
+var nameless = strings.Fields(`read pread64 write fsopen fsconfig fsmount move_mount mount_setattr socket socketpair sendto sendmsg recvmsg ppoll poll
+	pipe2 memfd_create clone3 clone vfork flock ioctl fchdir keyctl capget landlock_create_ruleset sched_setaffinity unshare setns seccomp setgroups
+	setresuid setresgid sethostname wait4 waitid pidfd_open pidfd_send_signal getrandom exit_group`)
+
+// looksUp reports whether a call may look a name up.
+func (s step) looksUp(name string) bool {
+	process, _, _ := strings.Cut(s.at, ":")
+	if slices.Contains(nameless, s.call()) || process == "0" && (strings.HasPrefix(s.text, "/proc/") || strings.HasPrefix(s.text, "/sys/")) {
+		return false // those are the host's
+	}
+	return strings.Contains("/"+s.text+"/", "/"+path.Base(name)+"/")
+}
+
+// tells reports whether a call may tell of names, or look up what is not known.
+func (s step) tells() bool {
+	return strings.HasSuffix(s.text, "mountinfo") || strings.HasPrefix(s.call(), "readlink") || s.call() == "getdents64" ||
+		s.text == "" && !slices.Contains(nameless, s.call())
+}
+
+func (s step) call() string {
+	parts := strings.Split(s.at, ":")
+	return parts[min(1, len(parts)-1)]
 }

@@ -286,6 +286,9 @@ func (t *trial) after(a *agent, r harness.Result) {
 		}
 		fallthrough
 	case "run", "start":
+		if t.s.agents[payload] == a {
+			break // it runs, and has said so
+		}
 		if a.ready() != nil {
 			return // it has been given a program that is none
 		}

@@ -7,7 +7,7 @@ import "strings"
 func (o *Options) Blame(message string) string {
 	for _, entry := range [...][2]string{
 		{"/linux/resources/memory/limit", "--memory"}, {"/linux/resources/memory/swap", "--memory"}, {"/linux/resources/memory", "--memory"},
-		{"/linux/resources/cpu/quota", "--cpus"}, {"/linux/resources/cpu/period", "--cpus"}, {"/linux/resources/cpu", "--cpus"},
+		{"/linux/resources/cpu/quota", "--cpus"}, {"/linux/resources/cpu/period", "--cpus"}, {"/linux/resources/cpu/cpus", "--cpuset-cpus"}, {"/linux/resources/cpu", "--cpus"}, {"/hostname", "--hostname"}, {"/process/rlimits", "--ulimit"},
 		{"/linux/resources/pids/limit", "--pids"}, {"/linux/resources/pids", "--pids"},
 		{"/linux/resources/blockIO", "--io"}, {"/linux/seccomp", "--seccomp"},
 		{"/process/cwd", "--workdir"}, {"/process/user", "--user"}, {"/root/path", "--rootfs"},

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -35,7 +36,11 @@ func (o *Options) mounts(c *Caller) []specs.Mount {
 		list = append(list, bind(b))
 	}
 	for _, name := range o.Tmp {
-		list = append(list, memory(filepath.Join("/", name), "mode=1777"))
+		m := memory(filepath.Join("/", name), "mode=1777")
+		if size, ok := o.TmpSize[name]; ok {
+			m.Options = append(m.Options, "size="+strconv.FormatInt(size, 10))
+		}
+		list = append(list, m)
 	}
 	// What lies in another comes after it; of two in one place the later one wins.
 	slices.SortStableFunc(list, func(a, b specs.Mount) int {

@@ -24,13 +24,21 @@ type Options struct {
 	Env     []string
 	Binds   []Bind
 	Tmp     []string // directories to be empty, in memory
+	// TmpSize is the most that one of them may hold, in bytes.
+	TmpSize map[string]int64
 	HostNet bool
 	// Seccomp is the profile; nil for none.
 	Seccomp  *specs.LinuxSeccomp
 	Terminal bool
 
+	Hostname string // "" for the host's
+	Rlimits  []specs.POSIXRlimit
+	// CapAdd and CapDrop change what root keeps in the box, by full names.
+	CapAdd, CapDrop []string
+
 	Memory  int64   // bytes, 0 for no limit
 	CPUs    float64 // 0 for no limit
+	CPUSet  string  // the processors that it may run on, such as 0-3,5; "" for all
 	Pids    int64   // 0 for no limit
 	IO      []Throttle
 	Timeout time.Duration // 0 for none
@@ -38,7 +46,7 @@ type Options struct {
 
 // Limited reports whether the box needs a cgroup.
 func (o *Options) Limited() bool {
-	return o.Memory != 0 || o.CPUs != 0 || o.Pids != 0 || len(o.IO) > 0
+	return o.Memory != 0 || o.CPUs != 0 || o.Pids != 0 || o.CPUSet != "" || len(o.IO) > 0
 }
 
 // A Bind shows a path of the host in the box.

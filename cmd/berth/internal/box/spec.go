@@ -49,8 +49,21 @@ var capabilities = []string{
 	"CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT",
 }
 
-// Capabilities are those that a box's root keeps.
-func Capabilities() []string { return slices.Clone(capabilities) }
+// Capabilities are those that the box's root keeps.
+func (o *Options) Capabilities() []string {
+	kept := slices.DeleteFunc(slices.Clone(capabilities), func(name string) bool {
+		return slices.Contains(o.CapDrop, name) || slices.Contains(o.CapDrop, allCapabilities)
+	})
+	for _, name := range o.CapAdd {
+		if !slices.Contains(kept, name) {
+			kept = append(kept, name)
+		}
+	}
+	slices.Sort(kept)
+	return kept
+}
+
+const allCapabilities = "CAP_ALL"
 
 // Spec makes the configuration of a box.
 func (o *Options) Spec(c *Caller) (*specs.Spec, error) {
@@ -58,13 +71,14 @@ func (o *Options) Spec(c *Caller) (*specs.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept := o.Capabilities()
 	s := &specs.Spec{
-		Version: specs.Version,
-		Root:    &specs.Root{Path: cmp.Or(o.Rootfs, "/")},
+		Version: specs.Version, Hostname: o.Hostname,
+		Root: &specs.Root{Path: cmp.Or(o.Rootfs, "/")},
 		Process: &specs.Process{
 			Args: o.Command, Terminal: o.Terminal, Env: o.env(c, user, home), Cwd: o.workdir(c),
-			User: user, NoNewPrivileges: true,
-			Capabilities: &specs.LinuxCapabilities{Bounding: capabilities, Effective: capabilities, Permitted: capabilities},
+			User: user, NoNewPrivileges: true, Rlimits: o.Rlimits,
+			Capabilities: &specs.LinuxCapabilities{Bounding: kept, Effective: kept, Permitted: kept},
 		},
 		Annotations: map[string]string{spec.RootWritesAnnotation: "discard"},
 		Linux: &specs.Linux{
@@ -169,6 +183,12 @@ func (o *Options) Limits() *specs.LinuxResources {
 			quota, period = int64(math.Round(o.CPUs*1e6)), 1_000_000
 		}
 		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
+	}
+	if o.CPUSet != "" {
+		if r.CPU == nil {
+			r.CPU = &specs.LinuxCPU{}
+		}
+		r.CPU.Cpus = o.CPUSet
 	}
 	if o.Pids != 0 {
 		r.Pids = &specs.LinuxPids{Limit: &o.Pids}

@@ -1,0 +1,24 @@
+package cluster
+
+// parts are what is tried, in turn.
+var parts = []struct {
+	name string
+	test func(*Part)
+}{
+	{"Pod", testPod},
+	{"Deployment", testDeployment},
+	{"Probes", testProbes},
+	{"CronJob", testCronJob},
+	{"Sidecar", testSidecar},
+	{"UserNamespace", testUserNamespace},
+	{"Privileged", testPrivileged},
+	{"Bidirectional", testBidirectional},
+	{"Volumes", testVolumes},
+	{"Lifecycle", testLifecycle},
+	{"Commands", testCommands},
+	{"Ephemeral", testEphemeral},
+	{"OutOfMemory", testOutOfMemory},
+	{"Restarts", testRestarts},
+	{"Drain", testDrain},
+	{"Package", testPackage}, // the last: it takes the installer off the nodes
+}
