@@ -36,10 +36,20 @@ func linesOf(n int) string {
 	return b.String()
 }
 
-// counting is a script that writes numbered lines, as fast as they are taken, and ends with a
-// status.
+// counting writes numbered lines, and ends with a status.
 func counting(lines, status int) []string {
-	return []string{"sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); echo $i; done; exit %d", lines, status)}
+	return []string{"sh", "-c", "echo $$ > /tmp/added; " + count(lines) + fmt.Sprintf("exit %d", status)}
+}
+
+// countingFirst is counting for a container's first process: it ends after one that is added, which
+// would be killed with it.
+func countingFirst(lines, status int) []string {
+	return []string{"sh", "-c", count(lines) + "until [ -s /tmp/added ]; do sleep 0.02; done; read added < /tmp/added; " +
+		fmt.Sprintf("while kill -0 $added 2> /tmp/gone; do sleep 0.02; done; exit %d", status)}
+}
+
+func count(lines int) string {
+	return fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); echo $i; done; ", lines)
 }
 
 // A shim is upgraded again and again, while a container and an exec in it write, a terminal is
@@ -48,7 +58,7 @@ func TestUpgraded(t *testing.T) {
 	n := newNode(t)
 	const lines = 60000
 	out, exec, err := n.pipe("out").read(), n.pipe("exec").read(), n.pipe("err").read()
-	b := n.define("c", n.spec("c", counting(lines, 7)...))
+	b := n.define("c", n.spec("c", countingFirst(lines, 7)...))
 	n.must(b.create(func(r *taskapi.CreateTaskRequest) { r.Stdout, r.Stderr = out.path, err.path }))
 	waited := make(chan uint32, 1)
 	wait := func(id string, to chan uint32) {

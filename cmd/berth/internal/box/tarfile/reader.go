@@ -157,14 +157,14 @@ func (r *Reader) Read(p []byte) (int, error) {
 	r.left -= int64(n)
 	r.at += int64(n)
 	if err == io.EOF && r.left > 0 {
-		err = cut
+		err = errCut
 	} else if err == io.EOF {
 		err = nil
 	}
 	return n, err
 }
 
-var cut = errors.New("tar archive: it is cut off: its end is missing")
+var errCut = errors.New("tar archive: it is cut off: its end is missing")
 
 // skip passes over what is left of an entry.
 func (r *Reader) skip() error {
@@ -184,7 +184,7 @@ func (r *Reader) skip() error {
 	done, err := io.CopyN(io.Discard, r.in, n)
 	r.at += done
 	if err == io.EOF {
-		return cut
+		return errCut
 	}
 	return err
 }
@@ -197,7 +197,7 @@ func (r *Reader) block() (*block, error) {
 	r.at += int64(n)
 	switch {
 	case err == io.ErrUnexpectedEOF, err == io.EOF:
-		return nil, cut
+		return nil, errCut
 	case err != nil:
 		return nil, err
 	case *b == block{}:
@@ -212,7 +212,7 @@ func (r *Reader) whole(size int64) ([]byte, error) {
 	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(r, data); err != nil {
-		return nil, cut
+		return nil, errCut
 	}
 	return data, nil
 }
