@@ -36,7 +36,7 @@ func TestKilledWithKeeper(t *testing.T) {
 	n := newNode(t)
 	const lines = 20000
 	out, exec := n.pipe("out").read(), n.pipe("exec").read()
-	b := n.define("c", n.spec("c", counting(lines, 7)...))
+	b := n.define("c", n.spec("c", countingFirst(lines, 7)...))
 	n.must(b.create(func(r *taskapi.CreateTaskRequest) { r.Stdout = out.path }))
 	b.killed()
 	waited, execWaited := make(chan uint32, 1), make(chan uint32, 1)
