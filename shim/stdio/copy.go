@@ -115,7 +115,8 @@ func (s *stream) splice() (n int64, err error) {
 		err = from.Read(func(in uintptr) (done bool) {
 			err := to.Control(func(out uintptr) {
 				for {
-					n, moveErr = unix.Splice(int(in), nil, int(out), nil, bufferSize, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+					moved, err := unix.Splice(int(in), nil, int(out), nil, bufferSize, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+					n, moveErr = int64(moved), err // an int on 32-bit machines
 					if moveErr != unix.EINTR {
 						break
 					}
