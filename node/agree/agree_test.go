@@ -161,23 +161,6 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-func TestTables(t *testing.T) {
-	got, err := tables("a = 1 # x\n\"b.c\".d = 'x#y' \n[t.\"u v\"]\n k=\"\"\"two\nlines\"\"\"\nl = [ 1,\n # no\n 'b', [true] ]\n[[ many ]]\n i = {x = 1, y.z = {w = \"\\\"q\"}}\n[last]\n e = 1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{"a": "1", "b.c|d": "x#y", "t|u v|k": "two\nlines", "t|u v|l": "1\nb\ntrue", "many|i|x": "1", "many|i|y|z|w": `"q`, "last|e": "1"} {
-		if got[strings.ReplaceAll(path, "|", between)] != want {
-			t.Errorf("%s is %q, want %q", path, got[strings.ReplaceAll(path, "|", between)], want)
-		}
-	}
-	for _, broken := range []string{"a", "a =", "a = [", "[", "a = {", "a = \"x", "= 1", "a = 'x\ny'", "a = [,", "a = {b}"} {
-		if _, err := tables(broken); err == nil {
-			t.Errorf("%q is read", broken)
-		}
-	}
-}
-
 // containerd's own default is read as containerd means it.
 func TestContainerdsDefault(t *testing.T) {
 	out, err := exec.Command("containerd", "config", "default").Output()
@@ -199,9 +182,4 @@ func TestContainerdsDefault(t *testing.T) {
 		}
 	}
 	t.Errorf("%v", list)
-}
-
-func FuzzTables(f *testing.F) {
-	f.Add("a = [1, {b = 'x'}]\n[c.d]\ne = \"\"\"x\"\"\"")
-	f.Fuzz(func(t *testing.T, text string) { _, _ = tables(text) })
 }

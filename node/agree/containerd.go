@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/berth-runtime/berth/internal/toml"
+	"github.com/pelletier/go-toml/v2"
 )
 
 // Runtime is one of those that containerd gives to pods.
@@ -25,36 +25,28 @@ const containerdFile = "/etc/containerd/config.toml"
 // plugins are the names that containerd 2 and 1 have for what runs pods.
 var plugins = []string{"io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri"}
 
+// containerdConfig is what is read of a file of its configuration.
+type containerdConfig struct {
+	Imports []string
+	Plugins map[string]struct {
+		Containerd struct {
+			Runtimes map[string]struct {
+				Type    string `toml:"runtime_type"`
+				Options struct {
+					SystemdCgroup *bool
+					ConfigPath    string
+				}
+			}
+		}
+	}
+}
+
 // Containerd reads the runtimes of containerd's configuration, with its drop-ins, by name. The file
 // need not be there.
 func Containerd(root string) ([]Runtime, error) {
-	values := map[string]string{}
-	if err := containerdValues(root, containerdFile, values, 0); err != nil {
-		return nil, err
-	}
 	found := map[string]*Runtime{}
-	for at, value := range values {
-		keys := strings.Split(at, between)
-		if len(keys) < 6 || keys[0] != "plugins" || !slices.Contains(plugins, keys[1]) || keys[2] != "containerd" || keys[3] != "runtimes" {
-			continue
-		}
-		r := found[keys[4]]
-		if r == nil {
-			r = &Runtime{Name: keys[4]}
-			found[keys[4]] = r
-		}
-		switch strings.Join(keys[5:], ".") {
-		case "runtime_type":
-			r.Type = value
-		case "options.SystemdCgroup":
-			is := value == "true"
-			r.Systemd = &is
-		case "options.ConfigPath":
-			// Where this is, SystemdCgroup of the table does not count (docs/kubernetes.md).
-			if is, ok := optionFile(root, value); ok {
-				r.Systemd = &is
-			}
-		}
+	if err := readContainerd(root, containerdFile, found, 0); err != nil {
+		return nil, err
 	}
 	list := make([]Runtime, 0, len(found))
 	for _, r := range found {
@@ -64,8 +56,8 @@ func Containerd(root string) ([]Runtime, error) {
 	return list, nil
 }
 
-// containerdValues reads a file and what it imports, later files over earlier ones.
-func containerdValues(root, file string, values map[string]string, depth int) error {
+// readContainerd reads a file, and then what it imports over it.
+func readContainerd(root, file string, found map[string]*Runtime, depth int) error {
 	text, err := os.ReadFile(root + file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -73,20 +65,33 @@ func containerdValues(root, file string, values map[string]string, depth int) er
 	if err != nil {
 		return err
 	}
-	here, err := tables(string(text))
-	if err != nil {
+	var c containerdConfig
+	if err := toml.Unmarshal(text, &c); err != nil {
 		return &os.PathError{Op: "read", Path: file, Err: err}
 	}
-	for at, value := range here {
-		values[at] = value
+	for _, plugin := range plugins {
+		for name, runtime := range c.Plugins[plugin].Containerd.Runtimes {
+			r := found[name]
+			if r == nil {
+				r = &Runtime{Name: name}
+				found[name] = r
+			}
+			if runtime.Type != "" {
+				r.Type = runtime.Type
+			}
+			if is := runtime.Options.SystemdCgroup; is != nil {
+				r.Systemd = is
+			}
+			// Where this is, SystemdCgroup of the table does not count (docs/kubernetes.md).
+			if is := optionFile(root, runtime.Options.ConfigPath); is != nil {
+				r.Systemd = is
+			}
+		}
 	}
 	if depth > 8 {
 		return nil // it imports itself
 	}
-	for pattern := range strings.SplitSeq(here["imports"], "\n") {
-		if pattern == "" {
-			continue
-		}
+	for _, pattern := range c.Imports {
 		if !path.IsAbs(pattern) {
 			pattern = path.Join(path.Dir(file), pattern)
 		}
@@ -95,7 +100,7 @@ func containerdValues(root, file string, values map[string]string, depth int) er
 			return &os.PathError{Op: "import", Path: pattern, Err: err}
 		}
 		for _, name := range names {
-			if err := containerdValues(root, strings.TrimPrefix(name, root), values, depth+1); err != nil {
+			if err := readContainerd(root, strings.TrimPrefix(name, root), found, depth+1); err != nil {
 				return err
 			}
 		}
@@ -103,18 +108,19 @@ func containerdValues(root, file string, values map[string]string, depth int) er
 	return nil
 }
 
-// optionFile reads SystemdCgroup from the options of the shim in a file of their own.
-func optionFile(root, file string) (is, ok bool) {
+// optionFile reads SystemdCgroup from the options of the shim in a file of their own; nil where it
+// says nothing of it.
+func optionFile(root, file string) *bool {
+	if file == "" {
+		return nil
+	}
 	text, err := os.ReadFile(root + file)
 	if err != nil {
-		return false, false
+		return nil
 	}
-	err = toml.Parse(string(text), func(key string, v toml.Value) error {
-		if key != "SystemdCgroup" {
-			return nil
-		}
-		ok = true
-		return v.Bool(&is)
-	})
-	return is, ok && err == nil
+	var options struct{ SystemdCgroup *bool }
+	if toml.Unmarshal(text, &options) != nil {
+		return nil
+	}
+	return options.SystemdCgroup
 }

@@ -114,8 +114,10 @@ func TestLibrariesBringTwoRequirements(t *testing.T) {
 	}
 }
 
-// ofNode says that a module is there for berth-node's configuration.
-func ofNode(path string) bool { return path == "go.yaml.in/yaml/v3" }
+// ofNode says that a module is there for what berth-node reads.
+func ofNode(path string) bool {
+	return path == "go.yaml.in/yaml/v3" || path == "github.com/pelletier/go-toml/v2"
+}
 
 // The programs ship what go.mod names, which is no more than docs/dependencies.md has a line for;
 // and the bills of materials and the packages name the licence of each.
