@@ -35,7 +35,7 @@ const (
 // the number says as much as any name.
 func Arg(call string, args []uint64, i int) string {
 	for p := range parameters {
-		if q := &parameters[p]; q.index == i && q.call == call && (!q.depends || q.on == args[q.first] && len(args) > q.first) {
+		if q := &parameters[p]; q.index == i && q.call == call && (q.option == 0 || q.option == args[0]) && (!q.depends || len(args) > q.first && q.on == args[q.first]) {
 			return text(q.kind, q.values, args[i])
 		}
 	}

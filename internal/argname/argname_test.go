@@ -32,6 +32,7 @@ func TestArg(t *testing.T) {
 		{"prctl", 1, []uint64{unix.PR_SET_DUMPABLE, 0}, ""},
 		{"prctl", 2, []uint64{unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, 5}, "CAP_KILL"},
 		{"prctl", 2, []uint64{unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0}, ""},
+		{"prctl", 2, []uint64{unix.PR_CAPBSET_DROP, unix.PR_CAP_AMBIENT_RAISE, 0}, ""},
 		{"prctl", 0, []uint64{9999}, ""},
 		{"clone", 0, []uint64{unix.CLONE_NEWUSER | uint64(unix.SIGCHLD)}, "CLONE_NEWUSER|SIGCHLD"},
 		{"clone", 0, []uint64{uint64(unix.SIGCHLD)}, "SIGCHLD"},

@@ -12,6 +12,7 @@ type parameter struct {
 	depends bool
 	first   int
 	on      uint64
+	option  uint64 // the first argument, where that decides as well
 }
 
 // parameters are all that have names. Of those for one argument the first that applies counts.
@@ -56,7 +57,7 @@ var parameters = [...]parameter{
 	{call: "prctl", index: 0, kind: one, values: prctls},
 	{call: "prctl", index: 1, kind: capability, depends: true, on: unix.PR_CAPBSET_DROP},
 	{call: "prctl", index: 1, kind: one, values: ambients, depends: true, on: unix.PR_CAP_AMBIENT},
-	{call: "prctl", index: 2, kind: capability, depends: true, first: 1, on: unix.PR_CAP_AMBIENT_RAISE},
+	{call: "prctl", index: 2, kind: capability, depends: true, first: 1, on: unix.PR_CAP_AMBIENT_RAISE, option: unix.PR_CAP_AMBIENT},
 	{call: "prctl", index: 1, kind: signal, depends: true, on: unix.PR_SET_PDEATHSIG},
 	{call: "prctl", index: 1, kind: flags, values: securebits, depends: true, on: unix.PR_SET_SECUREBITS},
 	{call: "prlimit64", index: 1, kind: one, values: limits},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/berth-runtime/berth/cgroup"
+	"golang.org/x/sys/unix"
 )
 
 const id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -182,6 +183,29 @@ func TestFind(t *testing.T) {
 		if got := m.find(); got != want {
 			t.Errorf("version 2 %v:\n%s\nwant\n%s", v2, got, want)
 		}
+	}
+}
+
+// A user's state directory may hold anything: what is no record holds nothing up, and leads nowhere.
+func TestHostileRecords(t *testing.T) {
+	m := machine(t, true)
+	m.write("elsewhere/a/state.json", `{"cgroup":{"path":"/jobs/a"}}`)
+	m.runs("/jobs/a", "pid:[1]")
+	for _, dir := range []string{"run/user/7/berth/fifo", "run/user/7/berth/link", "run/user/7/crun"} {
+		if err := os.MkdirAll(m.root+"/"+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"run/user/7/berth/link/state.json": "elsewhere/a/state.json", "run/user/7/runc": "elsewhere"} {
+		if err := os.Symlink(m.root+"/"+to, m.root+"/"+link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mkfifo(m.root+"/run/user/7/berth/fifo/state.json", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.find(); got != "" {
+		t.Error(got)
 	}
 }
 

@@ -1,12 +1,15 @@
 package inventory
 
 import (
+	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/internal/json"
 	"github.com/berth-runtime/berth/internal/settings"
+	"golang.org/x/sys/unix"
 )
 
 // places are where OCI runtimes keep a directory for each container, by who calls them; * is any
@@ -38,7 +41,7 @@ type record struct {
 func recordsIn(root string) map[string]record {
 	known := map[string]record{}
 	in := func(dir, runtime string, maker Maker) {
-		for _, id := range folders(root + dir) {
+		for _, id := range directories(root + dir) {
 			known[id] = record{root + dir + "/" + id, runtime, maker}
 		}
 	}
@@ -71,7 +74,7 @@ func expand(root string, pattern []string) []string {
 				next = append(next, dir+"/"+part)
 				continue
 			}
-			for _, name := range folders(root + dir) {
+			for _, name := range directories(root + dir) {
 				if strings.HasPrefix(name, before) {
 					next = append(next, dir+"/"+name)
 				}
@@ -82,8 +85,15 @@ func expand(root string, pattern []string) []string {
 	return dirs
 }
 
-func folders(dir string) []string {
-	entries, err := os.ReadDir(dir)
+// directories lists those in one, whose path no link is in the last part of: some are a user's.
+func directories(dir string) []string {
+	fd, err := unix.Open(dir, directory, 0)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), dir)
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
 	if err != nil {
 		return nil
 	}
@@ -93,15 +103,38 @@ func folders(dir string) []string {
 			names = append(names, e.Name())
 		}
 	}
+	slices.Sort(names)
 	return names
+}
+
+// largestRecord is more than any runtime keeps of a container.
+const largestRecord = 1 << 20
+
+// readRecord reads a file that may be a user's, and so anything: a FIFO that nobody writes to, a link
+// to a device, a file without an end.
+func readRecord(name string) ([]byte, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, unix.EINVAL
+	}
+	return io.ReadAll(io.LimitReader(f, largestRecord))
 }
 
 // cgroup is the one that the record names; "" for none. berth and runc call the file state.json,
 // crun calls it status.
 func (r *record) cgroup(host *cgroup.Host) string {
-	text, err := os.ReadFile(r.dir + "/state.json")
+	text, err := readRecord(r.dir + "/state.json")
 	if err != nil {
-		if text, err = os.ReadFile(r.dir + "/status"); err != nil {
+		if text, err = readRecord(r.dir + "/status"); err != nil {
 			return ""
 		}
 	}
