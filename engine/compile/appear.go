@@ -167,8 +167,8 @@ func WaitsWithMore(p *plan.Plan) bool {
 	return needsAdmin(&p.Process) && !lets(&p.Process, c.callsAtRest(&p.Process)) && reachable(p)
 }
 
-// loadEarly loads the filter, and lets go of what that took and gave: with the listener, whoever
-// takes us over could let through what the filter asks about.
+// loadEarly loads the filter, and lets go of what that took and gave: with the listener, a process
+// that takes us over could let through what the filter asks about.
 func (c *compiler) loadEarly(p *plan.Process) {
 	c.loadFilter(p)
 	c.early = true

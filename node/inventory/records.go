@@ -110,8 +110,8 @@ func directories(dir string) []string {
 // largestRecord is more than any runtime keeps of a container.
 const largestRecord = 1 << 20
 
-// readRecord reads a file that may be a user's, and so anything: a FIFO that nobody writes to, a link
-// to a device, a file without an end.
+// readRecord reads a file that may be a user's, and so anything: a FIFO without a writer, a link to
+// a device, a file without an end.
 func readRecord(name string) ([]byte, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
