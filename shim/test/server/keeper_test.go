@@ -27,6 +27,11 @@ func (b *box) killed() {
 	if after.TaskPid != before.TaskPid {
 		b.n.t.Errorf("the container's process %d has become %d", before.TaskPid, after.TaskPid)
 	}
+	// The end of the shim is from now on that of its keeper, which comes last.
+	unix.Close(b.shim.pidfd)
+	b.shim.pid = parentOf(b.n.t, int(after.ShimPid))
+	b.shim.pidfd, err = unix.PidfdOpen(b.shim.pid, 0)
+	b.n.must(err)
 }
 
 // A shim that is killed is started anew: a container and an exec write on, and clients that wait
@@ -127,7 +132,7 @@ func TestKeeperKilled(t *testing.T) {
 	n.cleanUp(b)
 }
 
-func parentOf(t *testing.T, pid int) (parent int) {
+func parentOf(t testing.TB, pid int) (parent int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
