@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/berth-runtime/berth/internal/json"
 	"golang.org/x/sys/unix"
 )
 
@@ -90,4 +92,25 @@ func TestDenialsHaveAnEnd(t *testing.T) {
 	if err != nil || info.Size() < mostDenials || info.Size() > mostDenials+2000 {
 		t.Errorf("%v, %v", info.Size(), err)
 	}
+}
+
+// What a container's processes are called, and what they call, comes back as it was kept.
+func FuzzDenials(f *testing.F) {
+	f.Add("unshare(CLONE_NEWUSER)", "ba\"sh\n", 12, "EPERM", "/linux/seccomp", "{\"call\":\"x\"}")
+	f.Fuzz(func(t *testing.T, call, program string, pid int, errno, rule, line string) {
+		parseDenial([]byte(line))
+		d := Denial{Call: call, Program: program, Pid: pid, Errno: errno, Rule: rule}
+		if call == "" || program == "" || int(int32(pid)) != pid || !valid(call, program, errno, rule) {
+			return
+		}
+		w := json.NewWriter(nil, "")
+		d.JSON(w)
+		if back, ok := parseDenial(w.Bytes()); !ok || back != d {
+			t.Errorf("%+v became %+v, %t, by %s", d, back, ok, w.Bytes())
+		}
+	})
+}
+
+func valid(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) })
 }

@@ -25,3 +25,13 @@ func TestOOMLine(t *testing.T) {
 		}
 	}
 }
+
+// The line has the names of cgroups and processes in it, which a container chooses.
+func FuzzOOMLine(f *testing.F) {
+	f.Add("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/m/a,task_memcg=/m/a/x,task=sh,pid=7,uid=0", "/m/a")
+	f.Fuzz(func(t *testing.T, text, path string) {
+		if pid, limit := oomLine(text, path); pid < 0 || limit && pid == 0 {
+			t.Errorf("%q of %q: %d %t", path, text, pid, limit)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package kmsg
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -37,4 +38,14 @@ func TestEach(t *testing.T) {
 	if err != nil {
 		t.Skipf("needs a kernel log that can be read: %v", err)
 	}
+}
+
+// A record is the kernel's, with words of any process in it.
+func FuzzParse(f *testing.F) {
+	f.Add("6,1,2,-,caller=T1;one; two\n SUBSYSTEM=pci\n")
+	f.Fuzz(func(t *testing.T, record string) {
+		if at, text, ok := parse(record); at < 0 || ok && strings.Contains(text, "\n") || !ok && text != "" {
+			t.Errorf("%q: %s %q %t", record, at, text, ok)
+		}
+	})
 }
