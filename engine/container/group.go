@@ -124,7 +124,7 @@ func (m *maker) mayDoWithout(err error) bool {
 	return cgroup.Denied(err) || errors.Is(err, fs.ErrNotExist)
 }
 
-// withHint says to an ordinary user whose cgroup or limit is refused how he gets one.
+// withHint tells an ordinary user whose cgroup or limit is refused how to get one.
 func (m *maker) withHint(err error) error {
 	var of *cgroup.Error
 	switch {

@@ -95,7 +95,7 @@ func TestOrdinaryUserWithLimits(t *testing.T) {
 	b := harness.New(t)
 	c := b.AsOrdinaryUser(t, 0).Container("/bin/true")
 	c.Spec.Linux.Resources = &specs.LinuxResources{Pids: &specs.LinuxPids{Limit: ptr(int64(20))}}
-	c.Run().FailsWith(t, 1, "permission denied", "systemd-run --user --scope")
+	c.Run().FailsWith(t, 1, "permission denied", wayToLimits(t))
 	c.Spec.Linux.Resources = nil
 	c.Spec.Process.Args = []string{"/inside", "hang"}
 	c.RunDetached()
