@@ -50,8 +50,8 @@ func (c *compiler) openPlainRoot() {
 	c.Call(unix.SYS_OPENAT, cwd, c.CString(c.p.Root.Path).Arg(), program.Int(unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC)).Into(c.root)
 }
 
-func (c *compiler) setPropagation(at string, flags uintptr) {
-	c.Call(unix.SYS_MOUNT, program.Int(0), c.CString(at).Arg(), program.Int(0), program.Imm(uint64(flags)), program.Int(0))
+func (c *compiler) setPropagation(at string, flags uintptr) *program.Op {
+	return c.Call(unix.SYS_MOUNT, program.Int(0), c.CString(at).Arg(), program.Int(0), program.Imm(uint64(flags)), program.Int(0))
 }
 
 // openSources opens the sources of bind mounts before we stop being the

@@ -158,7 +158,10 @@ func (c *compiler) leaveMounts() {
 		c.Because("", "take off the host's "+point)
 		at := c.CString(point).Arg()
 		locked, gone := c.NewLabel(), c.NewLabel()
-		c.setPropagation(point, unix.MS_SLAVE|unix.MS_REC)
+		// One that is not mounted here has gone between the look at the host's mounts and the copy
+		// of them.
+		none := c.NewLabel()
+		c.setPropagation(point, unix.MS_SLAVE|unix.MS_REC).Expect(none, unix.EINVAL, unix.ENOENT)
 		c.Call(unix.SYS_UMOUNT2, at, program.Int(unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)).Expect(locked, unix.EINVAL)
 		c.Place(gone)
 		c.aside(locked, gone, func() {
@@ -178,6 +181,7 @@ func (c *compiler) leaveMounts() {
 				c.close(null)
 			})
 		})
+		c.Place(none)
 	}
 }
 
