@@ -13,6 +13,7 @@ import (
 	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/internal/bundle/options"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"golang.org/x/sys/unix"
 )
 
 func TestParseArgs(t *testing.T) {
@@ -152,15 +153,28 @@ func TestListenAndRemoveDead(t *testing.T) {
 		t.Fatal("listened twice")
 	}
 	l.Close() // as when the shim dies: the file stays
-	if err := removeDead(path, "c"); err != nil {
+	dead := socketAt(path)
+	if err := removeDead(path, dead); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if err := removeDead(path, "c"); err != nil {
+	if err := removeDead(path, dead); err != nil {
 		t.Fatal("of what is not there: ", err)
 	}
+	l, err = listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := removeDead(path, dead); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal("the socket of another was removed: ", err)
+	}
+	unix.Unlink(path)
 	left, _ := os.ReadDir(filepath.Dir(path))
 	if len(left) > 0 {
 		t.Errorf("left: %v", left)

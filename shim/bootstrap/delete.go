@@ -98,10 +98,11 @@ func cleanSocket(path, dir, id string) (alive bool) {
 	// A dying process gives its sockets up one by one. A connection that is
 	// not accepted ends when the listening one goes, and the next is refused.
 	for range 3 {
+		there := socketAt(path)
 		conn, err := ttrpc.Dial(path)
 		switch {
 		case errors.Is(err, unix.ECONNREFUSED):
-			unix.Unlink(path)
+			_ = removeDead(path, there)
 			if debug := debugSocket(dir); debug != "" {
 				unix.Unlink(debug)
 			}
@@ -141,11 +142,12 @@ func removeIfDead(path string) {
 	if path == "" {
 		return
 	}
+	there := socketAt(path)
 	conn, err := ttrpc.Dial(path)
 	if err == nil {
 		conn.Close()
 	} else if errors.Is(err, unix.ECONNREFUSED) {
-		unix.Unlink(path)
+		_ = removeDead(path, there)
 	}
 }
 

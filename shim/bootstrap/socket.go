@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,25 +109,35 @@ func lockFolder(path string) (unlock func(), err error) {
 	return func() { dir.Close() }, nil
 }
 
-// removeDead removes the socket of a shim that is dead or about to leave,
-// unless another start has replaced it meanwhile.
-func removeDead(path, id string) error {
+// socketAt is the file at a path, to be told from one that takes its place; nil for none.
+func socketAt(path string) *unix.Stat_t {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return nil
+	}
+	return &st
+}
+
+// removeDead removes the socket of a shim that is dead or about to leave, unless another start has
+// replaced it meanwhile. Whether it is was asked before, without the lock: a start that has made its
+// socket takes the lock again, for that of the debugger, before it has a server that answers.
+func removeDead(path string, dead *unix.Stat_t) error {
+	if dead == nil {
+		return nil
+	}
 	unlock, err := lockFolder(path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	err = announce(path, id)
-	switch {
-	case err == nil, errors.Is(err, unix.ENOENT):
-		return nil
-	case errors.Is(err, unix.ECONNREFUSED), ttrpc.CodeOf(err) == ttrpc.Unavailable:
-		if err := unix.Unlink(path); err != nil && err != unix.ENOENT {
-			return &os.PathError{Op: "unlink", Path: path, Err: err}
-		}
+	// The number of a file may be given to the next one.
+	if now := socketAt(path); now == nil || now.Ino != dead.Ino || now.Dev != dead.Dev || now.Ctim != dead.Ctim {
 		return nil
 	}
-	return fmt.Errorf("shim at %s does not answer: %w", path, err)
+	if err := unix.Unlink(path); err != nil {
+		return &os.PathError{Op: "unlink", Path: path, Err: err}
+	}
+	return nil
 }
 
 // RemoveSocket removes the socket that the server of this process listens on,

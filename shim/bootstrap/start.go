@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-runtime/berth/shim/internal/bundle"
 	"github.com/berth-runtime/berth/shim/internal/bundle/options"
+	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
@@ -98,9 +99,12 @@ func groupOf(a *Args, o *options.Options) (string, error) {
 	return a.ID, nil
 }
 
+// mostAttempts is how many shims of one group may leave under the eyes of one start.
+const mostAttempts = 10
+
 // listenOrJoin leaves a server at path that knows that the container is coming.
 func listenOrJoin(a *Args, p *params, path string) error {
-	for attempt := 0; ; attempt++ {
+	for attempt := 1; ; attempt++ {
 		listener, err := listen(path)
 		if err == nil {
 			defer listener.Close()
@@ -112,14 +116,17 @@ func listenOrJoin(a *Args, p *params, path string) error {
 		if !errors.Is(err, unix.EADDRINUSE) {
 			return err
 		}
-		if err = announce(path, a.ID); err == nil {
+		there := socketAt(path)
+		err = announce(path, a.ID)
+		switch {
+		case err == nil:
 			return nil
-		}
-		if attempt == 2 {
+		case attempt == mostAttempts, errors.Is(err, os.ErrDeadlineExceeded):
 			return fmt.Errorf("shim at %s does not answer: %w", path, err)
-		}
-		if err := removeDead(path, a.ID); err != nil {
-			return err
+		case errors.Is(err, unix.ECONNREFUSED), ttrpc.CodeOf(err) == ttrpc.Unavailable:
+			if err := removeDead(path, there); err != nil {
+				return err
+			}
 		}
 	}
 }
