@@ -11,8 +11,8 @@ import (
 	"github.com/berth-runtime/berth/engine/program/refinterp"
 )
 
-// Without pivot_root all of the host's mounts are taken off, but for those that have gone since they
-// were listed. One that is there and can't be taken off is covered.
+// Without pivot_root all of the host's mounts are taken off, but for those that have gone since
+// they were listed. One that is there and can't be taken off is covered.
 func TestHostMountsThatHaveGone(t *testing.T) {
 	config, err := os.ReadFile("testdata/small.json")
 	if err != nil {

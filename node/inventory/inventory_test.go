@@ -186,7 +186,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A user's state directory may hold anything: what is no record holds nothing up, and leads nowhere.
+// A user's state directory may hold anything: what is no record holds nothing up, and leads
+// nowhere.
 func TestHostileRecords(t *testing.T) {
 	m := machine(t, true)
 	m.write("elsewhere/a/state.json", `{"cgroup":{"path":"/jobs/a"}}`)

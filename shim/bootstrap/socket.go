@@ -119,8 +119,8 @@ func socketAt(path string) *unix.Stat_t {
 }
 
 // removeDead removes the socket of a shim that is dead or about to leave, unless another start has
-// replaced it meanwhile. Whether it is was asked before, without the lock: a start that has made its
-// socket takes the lock again, for that of the debugger, before it has a server that answers.
+// replaced it meanwhile. Whether it is was asked before, without the lock: a start that has made
+// its socket takes the lock again, for that of the debugger, before it has a server that answers.
 func removeDead(path string, dead *unix.Stat_t) error {
 	if dead == nil {
 		return nil
