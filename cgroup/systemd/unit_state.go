@@ -57,18 +57,7 @@ func (m *Manager) Properties(ctx context.Context, name string, properties ...str
 // user's manager leaves no mark at the cgroup of one that is. The unit's name is not that of the
 // directory: systemd writes _cpu.scope for cpu.scope, and is free to change how.
 func (m *Manager) Delegates(ctx context.Context, controlGroup string) (bool, error) {
-	name := ""
-	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		answer, err := c.Call(ctx, managerCall("GetUnitByControlGroup", "s", controlGroup))
-		if err != nil {
-			return err
-		}
-		var path dbus.ObjectPath
-		if err := into(answer, &path); err != nil {
-			return err
-		}
-		return c.property(ctx, path, busName+".Unit", "Id", &name)
-	})
+	name, err := m.unitBy(ctx, "GetUnitByControlGroup", "s", controlGroup)
 	if err != nil {
 		return false, fail("find the unit of", controlGroup, err)
 	}
@@ -92,9 +81,14 @@ func typeInterface(name string) string {
 
 // UnitOf names the unit that a process is in.
 func (m *Manager) UnitOf(ctx context.Context, pid int) (string, error) {
-	var name string
-	err := m.retry(ctx, func(ctx context.Context, c *connection) error {
-		answer, err := c.Call(ctx, managerCall("GetUnitByPID", "u", uint32(pid)))
+	name, err := m.unitBy(ctx, "GetUnitByPID", "u", uint32(pid))
+	return name, fail("find the unit of a process", "", err)
+}
+
+// unitBy names the unit that a method of the manager finds.
+func (m *Manager) unitBy(ctx context.Context, method string, signature dbus.Signature, arg any) (name string, err error) {
+	err = m.retry(ctx, func(ctx context.Context, c *connection) error {
+		answer, err := c.Call(ctx, managerCall(method, signature, arg))
 		if err != nil {
 			return err
 		}
@@ -104,7 +98,7 @@ func (m *Manager) UnitOf(ctx context.Context, pid int) (string, error) {
 		}
 		return c.property(ctx, path, busName+".Unit", "Id", &name)
 	})
-	return name, fail("find the unit of a process", "", err)
+	return name, err
 }
 
 // Activate starts a unit that is there, such as a slice, which needs no file, and
