@@ -66,7 +66,11 @@ func limitFlags(f *cli.Flags, o *box.Options) {
 		o.CPUs = n
 		return nil
 	})
-	f.Func("pids", "", "N", "limit on processes and threads", func(text string) error {
+	pidsFlag(f, o, "pids", "limit on processes and threads")
+}
+
+func pidsFlag(f *cli.Flags, o *box.Options, name, help string) {
+	f.Func(name, "", "N", help, func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 {
 			return fmt.Errorf("%q is not a number of processes", text)

@@ -38,14 +38,7 @@ func (o *boxOptions) words(f *cli.Flags) {
 		return o.capability(&o.CapDrop, text)
 	})
 	f.String(&o.CPUSet, "cpuset-cpus", "", "LIST", "processors to run on, such as 0-3,5")
-	f.Func("pids-limit", "", "N", "the same as --pids", func(text string) error {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 1 {
-			return fmt.Errorf("%q is not a number of processes", text)
-		}
-		o.Pids = n
-		return nil
-	})
+	pidsFlag(f, &o.Options, "pids-limit", "the same as --pids")
 	// A box has a terminal where its caller has one, and is removed at its end.
 	f.Bool(new(bool), "interactive", "i", "no effect: standard input is always passed on")
 	f.Bool(&o.tty, "tty", "t", "no effect: a box has a terminal if its three standard streams are one")
