@@ -47,9 +47,11 @@ func (p *program) topCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
-		others, err := p.others(tools.Host)
-		if err != nil {
-			return err
+		var others []inventory.Container
+		if slices.ContainsFunc(args, func(word string) bool { return !isPattern(word) }) {
+			if others, err = p.others(tools.Host); err != nil {
+				return err
+			}
 		}
 		for _, pattern := range args {
 			if isPattern(pattern) || slices.ContainsFunc(others, func(o inventory.Container) bool { return o.Name() == pattern }) {
