@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/berth-runtime/berth/engine/compile"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
@@ -24,19 +25,16 @@ func (m *maker) boundDevices(r reach) error {
 			continue
 		}
 		made, err := r.node(d)
-		if err == nil {
-			if m.spawn.Devices == nil {
-				m.spawn.Devices = map[int]int{}
-			}
-			m.spawn.Devices[i] = made
-			continue
-		}
-		if !errors.Is(err, unix.EPERM) {
+		switch {
+		case err == nil:
+			m.spawn.Nodes = append(m.spawn.Nodes, made)
+			m.spawn.Facts.Devices = append(m.spawn.Facts.Devices, compile.Node{Device: i})
+		case !errors.Is(err, unix.EPERM):
 			err = fmt.Errorf("config.json: %s: make the device %s (%c %d:%d) for a user namespace: %w", d.At, d.Path, d.Type, d.Major, d.Minor, err)
-		} else if !errors.Is(unfit, errOtherOwner) {
+		case errors.Is(unfit, errOtherOwner):
+			err = nil // it is the device, though with the host's mode and owner
+		default:
 			err = fmt.Errorf("config.json: %s: take the device %s (%c %d:%d) from the host, because only root can make one for a user namespace: %w", d.At, d.Path, d.Type, d.Major, d.Minor, unfit)
-		} else {
-			err = nil // as before there were others: it is the device, with the host's mode and owner
 		}
 		if err := r.failed(err); err != nil {
 			return err

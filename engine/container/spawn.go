@@ -27,8 +27,8 @@ type spawn struct {
 	Joins []compile.Join
 	// Mounts are detached mounts by index of the Plan's mounts.
 	Mounts map[int]int
-	// Devices are mounts of nodes by index of the Plan's devices.
-	Devices map[int]int
+	// Nodes are mounts of the nodes of Facts.Devices.
+	Nodes []int
 }
 
 // start clones the child. It may be called again where it has failed.
@@ -95,11 +95,8 @@ func (s *spawn) each(do func(fd int, number *int)) {
 	for _, i := range slices.Sorted(maps.Keys(s.Mounts)) {
 		do(s.Mounts[i], &s.Facts.Sources[i].FD)
 	}
-	for n, i := range slices.Sorted(maps.Keys(s.Devices)) {
-		if n == len(s.Facts.Devices) {
-			s.Facts.Devices = append(s.Facts.Devices, compile.Node{Device: i})
-		}
-		do(s.Devices[i], &s.Facts.Devices[n].FD)
+	for i, fd := range s.Nodes {
+		do(fd, &s.Facts.Devices[i].FD)
 	}
 	if s.Root >= 0 {
 		do(s.Root, &s.Facts.RootFD)
