@@ -17,13 +17,11 @@ import (
 
 // What a piece is about.
 const (
-	Tasks byte = iota + 1
-	Container
+	Container byte = iota + 1
 	Streams
 	Connection
 	Call
 	Event
-	Client
 	Exit
 )
 

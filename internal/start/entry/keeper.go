@@ -40,8 +40,6 @@ const (
 	OffCode    = 168 // int32: si_code of the last death
 	OffStatus  = 172 // int32: and si_status
 	OffTimes   = 176 // eight uint64: when the last deaths were, in seconds
-	OffProgram = 512 // what to execute the next time, "" for the same file
-	ProgramLen = 1024
 )
 
 // Magic is what is at OffMagic.

@@ -171,20 +171,12 @@ keep:
 	INCL	BX
 	JMP	keep
 execute:
-	LEAQ	const_OffProgram(R13), DI
-	CMPB	(DI), $0
-	JNE	named
 	MOVQ	·ownProgram(SB), DI
-named:
 	MOVQ	(R12), AX
 	LEAQ	8(R12), SI
 	LEAQ	16(R12)(AX*8), DX
 	MOVL	$59, AX // execve
 	SYSCALL
-	CMPB	const_OffProgram(R13), $0
-	JEQ	leave
-	MOVB	$0, const_OffProgram(R13)
-	JMP	execute
 
 leave:
 	MOVL	$1, DI
