@@ -125,32 +125,30 @@ func removeDead(path string, dead *unix.Stat_t) error {
 	if dead == nil {
 		return nil
 	}
+	// The number of a file may be given to the next one.
+	return removeIf(path, func(now *unix.Stat_t) bool { return sameFile(now, dead) && now.Ctim == dead.Ctim })
+}
+
+// RemoveSocket removes the socket that the server of this process listens on,
+// and not one that has taken its place.
+func RemoveSocket(path string, own *unix.Stat_t) error {
+	return removeIf(path, func(now *unix.Stat_t) bool { return sameFile(now, own) })
+}
+
+func sameFile(a, b *unix.Stat_t) bool { return a.Ino == b.Ino && a.Dev == b.Dev }
+
+// removeIf removes the file at a path, with the lock held, if it is what it should be.
+func removeIf(path string, is func(now *unix.Stat_t) bool) error {
 	unlock, err := lockFolder(path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	// The number of a file may be given to the next one.
-	if now := socketAt(path); now == nil || now.Ino != dead.Ino || now.Dev != dead.Dev || now.Ctim != dead.Ctim {
+	if now := socketAt(path); now == nil || !is(now) {
 		return nil
 	}
 	if err := unix.Unlink(path); err != nil {
 		return &os.PathError{Op: "unlink", Path: path, Err: err}
 	}
 	return nil
-}
-
-// RemoveSocket removes the socket that the server of this process listens on,
-// and not one that has taken its place.
-func RemoveSocket(path string, own *unix.Stat_t) error {
-	unlock, err := lockFolder(path)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	var now unix.Stat_t
-	if err := unix.Lstat(path, &now); err != nil || now.Ino != own.Ino || now.Dev != own.Dev {
-		return nil
-	}
-	return unix.Unlink(path)
 }
