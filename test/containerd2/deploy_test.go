@@ -168,6 +168,19 @@ func TestInstallKeepsAConfiguration(t *testing.T) {
 	}
 }
 
+// The PATH of the installer's image says nothing about the node's.
+func TestInstallFindsContainerdOutsideOfItsPath(t *testing.T) {
+	n := newFakeNode(t, false)
+	if err := os.Mkdir(filepath.Join(n.root, "usr/local"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(n.root, "usr/bin"), filepath.Join(n.root, "usr/local/bin")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+	n.want(1, "install")
+}
+
 func TestInstallWithRuncConfigured(t *testing.T) {
 	n := newFakeNode(t, false)
 	n.write("etc/containerd/config.toml", "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\n  runtime_type = \"io.containerd.runc.v2\"\n")
