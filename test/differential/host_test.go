@@ -159,8 +159,9 @@ func removeCgroups(name string) {
 // uninteresting are files of cgroups that count, or that only take commands.
 var uninteresting = regexp.MustCompile(`^(cgroup\.(procs|threads|kill|event_control|clone_children)|tasks|notify_on_release|.*(usage|failcnt|peak|pressure|reclaim|force_empty|stat|events|memsw\.max_usage).*)$`)
 
-// cgroups notes where a process is in each hierarchy, and what is set there.
-func (f facts) cgroups(pid int) {
+// cgroups notes where a process is in each hierarchy, and what is set there. The worker is in the
+// cgroup own.
+func (f facts) cgroups(pid int, own string) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return
@@ -178,7 +179,7 @@ func (f facts) cgroups(pid int) {
 		}
 		f["cgroup path "+name] = words[2]
 		dir = filepath.Join(dir, words[2])
-		if words[2] == "/" || !strings.Contains(words[2], "bd") {
+		if words[2] == "/" || !strings.Contains(strings.TrimPrefix(words[2], own), "bd") {
 			continue // not the container's
 		}
 		f["cgroup owner "+name] = hostFile(dir)

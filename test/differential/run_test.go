@@ -175,7 +175,7 @@ func (w *worker) running(f facts, e engine, s *setup, n *normaliser, pid int, st
 	}
 	ended := reaped(pid)
 	state("created")
-	f.cgroups(pid)
+	f.cgroups(pid, w.own)
 	f.outside(pid)
 	_, started := w.call(f, "start", w.command(e, nil, "start", s.id))
 	if started {
