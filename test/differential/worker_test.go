@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,7 +136,8 @@ func (w *worker) begin() error {
 	}
 	w.tag = fmt.Sprintf("bd%d", os.Getpid())
 	w.dir = filepath.Join(w.Session, w.tag)
-	if err := os.Mkdir(w.dir, 0o755); err != nil {
+	// An earlier worker may have had the same number; what is mounted there is this one's own.
+	if err := os.Mkdir(w.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := unix.Mount("work", w.dir, "tmpfs", 0, "mode=755"); err != nil {
