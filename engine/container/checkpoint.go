@@ -111,6 +111,7 @@ func (d *dumper) dump() error {
 	if d.o.StatusFD >= 0 {
 		start.Files = []int{d.o.StatusFD}
 	}
+	d.folders.clear()
 	session, err := criu.Open(&start)
 	if err != nil {
 		return err

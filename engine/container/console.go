@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -49,17 +50,35 @@ func isMaster(fd int) error {
 	return nil
 }
 
-// sendDescriptor connects to a socket and sends one descriptor, its name as data.
-func sendDescriptor(path, name string, fd int) error {
+// socketBound is how long a socket may keep us waiting that does not accept connections: once its
+// queue is full, the kernel has the next ones wait for ever (listen(2)).
+const socketBound = 10 * time.Second
+
+// sendDescriptor connects to a socket and sends one descriptor with some data, such as its name.
+func sendDescriptor(path, data string, fd int) error {
 	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(s)
-	if err := unix.Connect(s, &unix.SockaddrUnix{Name: path}); err != nil {
+	bound := unix.NsecToTimeval(int64(socketBound))
+	if err := unix.SetsockoptTimeval(s, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &bound); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	// With a bound, neither call begins anew by itself when a signal interrupts it (signal(7)).
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Connect(s, &unix.SockaddrUnix{Name: path})
+	}
+	if err == unix.EAGAIN {
+		err = fmt.Errorf("it has accepted no connection for %v", socketBound)
+	}
+	if err != nil {
 		return fmt.Errorf("connect to %s: %w", path, err)
 	}
-	if err := unix.Sendmsg(s, []byte(name), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Sendmsg(s, []byte(data), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL)
+	}
+	if err != nil {
 		return fmt.Errorf("send a descriptor to %s: %w", path, err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package container
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,41 +36,6 @@ type CriuOptions struct {
 	LSMProfile      string // TYPE:NAME
 	LSMMountContext string
 }
-
-// criuFolders are the directories of a checkpoint.
-type criuFolders struct {
-	images *os.File
-	log    string // the path of criu's log
-}
-
-func (o *CriuOptions) open(log string, create bool) (*criuFolders, error) {
-	if o.Images == "" {
-		return nil, errors.New("--image-path: it is empty")
-	}
-	if create {
-		if err := os.MkdirAll(o.Images, 0o700); err != nil {
-			return nil, fmt.Errorf("--image-path: %w", err)
-		}
-	}
-	images, err := os.Open(o.Images)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--image-path: %w (berth checkpoint creates the directory; pass another one if this is not it)", err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--image-path: %w", err)
-	}
-	f := &criuFolders{images: images, log: filepath.Join(o.Images, log)}
-	if o.Work != "" {
-		if err := os.MkdirAll(o.Work, 0o700); err != nil {
-			f.close()
-			return nil, fmt.Errorf("--work-path: %w", err)
-		}
-		f.log = filepath.Join(o.Work, log)
-	}
-	return f, nil
-}
-
-func (f *criuFolders) close() { f.images.Close() }
 
 // options translates what both have in common.
 func (o *CriuOptions) options(f *criuFolders) (*criu.Options, error) {
@@ -117,27 +81,6 @@ func wantRoot(verb string) error {
 		return fmt.Errorf("%s needs root: criu does things that an ordinary user may not", verb)
 	}
 	return nil
-}
-
-// explain adds to criu's answer what its log says of the reason.
-func (f *criuFolders) explain(id string, err error) error {
-	text := ""
-	said := criu.LogErrors(f.log)
-	if said != "" {
-		text = ": " + said
-		// The log has all that the answer has, and what led to it.
-		var refused *criu.Refusal
-		if errors.As(err, &refused) {
-			err = &criu.Refusal{Task: refused.Task, Errno: refused.Errno}
-		}
-	}
-	if hint := criu.Hint(said + err.Error()); hint != "" {
-		text += " (" + hint + ")"
-	}
-	if _, missing := os.Stat(f.log); missing == nil {
-		text += "; the whole log is " + f.log
-	}
-	return fmt.Errorf("container %s: %w%s", id, err, text)
 }
 
 // old names an option that a criu does not know. It would ignore it silently.

@@ -87,17 +87,8 @@ func (c *Container) deliverListener(s *plan.Seccomp, pid, fd int, refusals Refus
 	}
 	w.Key("state").Raw(string(state.OCI()))
 	w.End()
-	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("send the seccomp listener: %w", err)
-	}
-	defer unix.Close(socket)
-	at := "config.json: /linux/seccomp/listenerPath: "
-	if err := unix.Connect(socket, &unix.SockaddrUnix{Name: s.ListenerPath}); err != nil {
-		return fmt.Errorf("%sconnect to %s: %w", at, s.ListenerPath, err)
-	}
-	if err := unix.Sendmsg(socket, w.Bytes(), unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL); err != nil {
-		return fmt.Errorf("%ssend the listener to %s: %w", at, s.ListenerPath, err)
+	if err := sendDescriptor(s.ListenerPath, string(w.Bytes()), fd); err != nil {
+		return fmt.Errorf("config.json: /linux/seccomp/listenerPath: %w", err)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (m opener) enterGroup() error {
 
 // namespace opens a namespace by its path, and makes sure that it is one of its type.
 func (m opener) namespace(n *plan.Namespace) (int, error) {
-	fd, err := unix.Open(n.Path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(n.Path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // a FIFO is no namespace, and not waited at
 	if err != nil {
 		return -1, fmt.Errorf("config.json: %s/path: open the %s namespace %q: %w", n.At, n.Type, n.Path, err)
 	}

@@ -3,6 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"github.com/berth-runtime/berth/engine/compile"
 	"github.com/berth-runtime/berth/engine/criu"
 	"github.com/berth-runtime/berth/engine/launch"
+	"github.com/berth-runtime/berth/engine/rootfs"
+	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/internal/json"
 	"github.com/berth-runtime/berth/internal/namespace"
 	"github.com/berth-runtime/berth/internal/sys"
@@ -37,6 +40,9 @@ func (r *Runtime) Restore(id string, o *RestoreOptions) (*Created, error) {
 		return nil, err
 	}
 	defer folders.close()
+	if err := folders.openable(); err != nil {
+		return nil, err
+	}
 	o.NotifySocket, o.Listen = "", 0 // the processes have been told already
 	m, config, err := r.newMaker(id, &o.CreateOptions)
 	if err != nil {
@@ -100,6 +106,7 @@ func (b *bringer) bring(config []byte) error {
 	if b.plan.Namespace(specs.MountNamespace) != nil {
 		b.start.Root = b.plan.Root.Path
 	}
+	b.folders.clear()
 	session, err := criu.Open(&b.start)
 	if err != nil {
 		return err
@@ -247,12 +254,12 @@ const keptByRemount = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_
 // inheritFiles puts our descriptors in place of those that the container had
 // from outside when it was written down.
 func (b *bringer) inheritFiles() error {
-	data, err := readFileAt(int(b.folders.images.Fd()), descriptorsFile)
-	if err == unix.ENOENT {
+	data, err := rootfs.ReadAt(int(b.folders.images.Fd()), descriptorsFile, spec.MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // images that another program created
 	}
 	if err != nil {
-		return fmt.Errorf("--image-path: read %s: %w", descriptorsFile, err)
+		return fmt.Errorf("--image-path: %w", err)
 	}
 	d := json.NewDecoder(data)
 	keys := d.Strings()

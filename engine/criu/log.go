@@ -2,24 +2,13 @@ package criu
 
 import (
 	"bytes"
-	"io"
-	"os"
 	"strings"
 )
 
 // LogErrors returns the last lines of criu's log that tell of errors, as one
 // text, and "" where there are none: the response itself says next to nothing.
-func LogErrors(path string) string {
-	const most, lines = 256 << 10, 3
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	var data []byte
-	if size, err := f.Seek(0, io.SeekEnd); err == nil {
-		data, _ = io.ReadAll(io.NewSectionReader(f, max(0, size-most), most)) // what could be read is better than nothing
-	}
+func LogErrors(data []byte) string {
+	const lines = 3
 	var list []string
 	for line := range bytes.Lines(data) {
 		if text, ok := errorLine(string(line)); ok && (len(list) == 0 || list[len(list)-1] != text) {

@@ -67,24 +67,38 @@ func (s *Session) progress(o *Options) progress {
 	return p
 }
 
-// end waits for criu's end, and sees to it.
+// end waits for criu's end, and sees to it. One that does not even end by SIGKILL, as it waits for a
+// file system that does not answer or stands in a frozen cgroup, is left to who reaps our children.
 func (s *Session) end() {
 	fd, err := unix.PidfdOpen(s.Pid, 0)
 	if err == nil {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := sys.Poll(fds, int(s.idle.Milliseconds()))
-		for err == unix.EINTR {
-			n, err = sys.Poll(fds, int(s.idle.Milliseconds()))
-		}
-		if n == 0 {
+		ended := within(fd, s.idle)
+		if !ended {
 			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+			ended = within(fd, killBound)
 		}
 		unix.Close(fd)
+		if !ended {
+			return
+		}
 	}
 	var status unix.WaitStatus
 	for {
 		if _, err := unix.Wait4(s.Pid, &status, 0, nil); err != unix.EINTR {
 			return
+		}
+	}
+}
+
+// killBound is how long criu may take to end that was killed. It may have much memory to give back.
+const killBound = 10 * time.Second
+
+// within reports whether the process of a pidfd ends within a time.
+func within(pidfd int, limit time.Duration) bool {
+	for {
+		n, err := sys.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(limit.Milliseconds()))
+		if err != unix.EINTR {
+			return n > 0
 		}
 	}
 }

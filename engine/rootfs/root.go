@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -42,12 +43,32 @@ type File struct {
 // Name is the path by which it was opened.
 func (f *File) Name() string { return f.name }
 
+// Tail reads its end, up to a number of bytes.
+func (f *File) Tail(most int64) ([]byte, error) {
+	size := min(f.N, most)
+	return io.ReadAll(io.NewSectionReader(f.R.(*os.File), f.N-size, size))
+}
+
 // Close closes it.
 func (f *File) Close() error { return f.R.(*os.File).Close() }
 
 // OpenFile opens a regular file for reading, by a path of the caller's.
 func OpenFile(name string) (*File, error) {
 	return openFile(unix.AT_FDCWD, name, name, 0)
+}
+
+// ReadAt reads a regular file of a directory that others may write to: no link is followed, and
+// more than a number of bytes is an error.
+func ReadAt(dir int, name string, most int64) ([]byte, error) {
+	f, err := openFile(dir, name, name, unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.N > most {
+		return nil, fmt.Errorf("%s has %d bytes, and %d is the most that is read", name, f.N, most)
+	}
+	return io.ReadAll(f)
 }
 
 // Open opens a regular file for reading.
