@@ -3,6 +3,7 @@
 // berth, the shim and berth-node read it, and options of theirs override it. berth-node writes the
 // parent there.
 //
-// Reading is on the path of every command: an open, and if the file exists, a read and a close.
+// Reading is on the path of every command: an open, and if the file exists, a look at whose it is,
+// a read and a close.
 // The file is strict: unknown and duplicate keys and wrong values are errors with the line.
 package settings

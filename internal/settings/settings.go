@@ -46,12 +46,25 @@ const (
 
 // Read gives the host's settings: the defaults if there is no file.
 func Read() (Settings, error) {
-	text, err := read(File)
+	text, err := ReadFile(File)
 	if err != nil {
-		return Settings{}, fmt.Errorf("read the settings: %w", &os.PathError{Op: "open", Path: File, Err: err})
+		return Settings{}, err
 	}
 	return Parse(File, text)
 }
+
+// ReadFile reads the file, or one like it; one that does not exist is empty. What another user
+// may write to is refused: it says where root's containers and their state are.
+func ReadFile(file string) (string, error) {
+	text, err := read(file)
+	if err != nil {
+		return "", fmt.Errorf("read the settings: %w", &os.PathError{Op: "open", Path: file, Err: err})
+	}
+	return text, nil
+}
+
+// most is far more than settings have.
+const most = 64 << 10
 
 // read takes fewer system calls than os.ReadFile: one where the file does not exist.
 func read(file string) (string, error) {
@@ -59,7 +72,7 @@ func read(file string) (string, error) {
 	err := unix.EINTR
 	for err == unix.EINTR {
 		var e error
-		fd, e = unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		fd, e = unix.Open(file, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		err, _ = e.(unix.Errno)
 	}
 	switch err {
@@ -70,6 +83,18 @@ func read(file string) (string, error) {
 		return "", err
 	}
 	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", err
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return "", errors.New("it is not a regular file")
+	case st.Size > most:
+		return "", fmt.Errorf("it has %d bytes, and %d is the most that is read", st.Size, most)
+	case st.Mode&0o002 != 0, !trusted(st.Uid):
+		return "", fmt.Errorf("another user may write to it (owner %d, mode %o): chown it to root, and chmod it to 0644", st.Uid, st.Mode&0o7777)
+	}
 	var text []byte
 	for {
 		text = slices.Grow(text, 4096)
@@ -84,6 +109,17 @@ func read(file string) (string, error) {
 			text = text[:len(text)+n]
 		}
 	}
+}
+
+// trusted reports whether an owner may decide for the caller: root, the caller, and in a user
+// namespace one that it does not know, as is the host's root. All those are shown as one.
+func trusted(uid uint32) bool {
+	const overflow = 65534 // kernel.overflowuid, user_namespaces(7)
+	if uid != overflow {
+		return uid == 0 || int(uid) == os.Geteuid()
+	}
+	maps, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && strings.Join(strings.Fields(string(maps)), " ") != "0 0 4294967295"
 }
 
 // Parse reads settings; errors name the file by what it is called.

@@ -1,10 +1,13 @@
 package settings
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestParse(t *testing.T) {
@@ -51,6 +54,30 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := read(dir); err == nil {
 		t.Error("a directory was read")
+	}
+	for what, put := range map[string]func(file string) error{
+		"not a regular file":        func(file string) error { return unix.Mkfifo(file, 0o600) },
+		"the most that is read":     func(file string) error { return os.WriteFile(file, make([]byte, most+1), 0o600) },
+		"another user may write to": func(file string) error { return errors.Join(os.WriteFile(file, nil, 0o600), os.Chmod(file, 0o606)) },
+		"owner 1234":                func(file string) error { return errors.Join(os.WriteFile(file, nil, 0o600), os.Chown(file, 1234, 0)) },
+		"owner 65534":               func(file string) error { return errors.Join(os.WriteFile(file, nil, 0o600), os.Chown(file, 65534, 0)) },
+	} {
+		file := filepath.Join(t.TempDir(), "berth.toml")
+		if err := put(file); errors.Is(err, unix.EPERM) {
+			t.Logf("%s: left out: %v", what, err)
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		link := file + ".link"
+		if err := os.Symlink(file, link); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{file, link} {
+			if _, err := ReadFile(file); err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), file) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
 	}
 	file, long := filepath.Join(dir, "berth.toml"), strings.Repeat("# long\n", 5000)
 	if err := os.WriteFile(file, []byte(long), 0o600); err != nil {

@@ -55,8 +55,8 @@ func recordsIn(root string) map[string]record {
 			in(dir, runtime, p.maker)
 		}
 	}
-	if text, err := os.ReadFile(root + settings.File); err == nil {
-		if s, err := settings.Parse(settings.File, string(text)); err == nil && s.Root != "" {
+	if text, err := settings.ReadFile(root + settings.File); err == nil {
+		if s, err := settings.Parse(settings.File, text); err == nil && s.Root != "" {
 			in(s.Root, "berth", Berth)
 		}
 	}

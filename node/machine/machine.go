@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -131,11 +130,11 @@ func (m *Machine) seldom(ctx context.Context, c *config.Config, f *plan.Facts) e
 func (m *Machine) SettingsFile() string { return m.Root + settings.File }
 
 func (m *Machine) hostSettings() (settings.Settings, error) {
-	text, err := os.ReadFile(m.SettingsFile())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return settings.Settings{}, fmt.Errorf("read the settings of berth: %w", err)
+	text, err := settings.ReadFile(m.SettingsFile())
+	if err != nil {
+		return settings.Settings{}, err
 	}
-	return settings.Parse(settings.File, string(text))
+	return settings.Parse(settings.File, text)
 }
 
 // sliceProperties are those that a plan may set.

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -37,8 +36,11 @@ func containers(m *Machine) []Finding {
 		slices.Sort(words)
 		f.Found = strings.Join(words, ", ")
 	}
-	text, _ := os.ReadFile(m.path(settings.File))
-	s, err := settings.Parse(settings.File, string(text))
+	var s settings.Settings
+	text, err := settings.ReadFile(m.path(settings.File))
+	if err == nil {
+		s, err = settings.Parse(settings.File, text)
+	}
 	if err != nil {
 		return []Finding{f, {Check: "settings", For: Root, State: Gap, Found: err.Error(), Without: "berth and its shim start no container"}}
 	}
