@@ -106,7 +106,64 @@ func TestOrdinaryUserInDelegatedGroup(t *testing.T) {
 	}
 }
 
+// Root in a group of a user's, as by sudo, makes none there, whatever that user has it marked as:
+// who owns a group can freeze and kill all that is below.
+func TestRootLeavesGroupsOfUsersAlone(t *testing.T) {
+	host := hostForTest(t)
+	needRoot(t, host)
+	needUnified(t, host)
+	for name, owners := range map[string][2]int{"a scope of a user's": {54321, 54321}, "a scope of root's below a user's": {54321, 0}, "root's own": {0, 0}} {
+		t.Run(name, func(t *testing.T) {
+			top := makeGroupAt(t, host, testPath()+".service")
+			inner := makeGroupAt(t, host, top.Path()+"/app.scope")
+			markDelegated(t, inner)
+			for i, g := range []*Group{top, inner} {
+				if err := os.Chown(g.Directory("unified"), owners[i], owners[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			self := roleCommand("base")
+			var out strings.Builder
+			self.Stdout, self.Stderr = &out, &out
+			gate, err := self.StdinPipe()
+			if err == nil {
+				err = self.Start()
+			}
+			if err == nil {
+				err = inner.Join(self.Process.Pid)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			gate.Close()
+			if err := self.Wait(); err != nil {
+				t.Fatalf("%v: %s", err, out.String())
+			}
+			want := "/"
+			if owners == [2]int{} {
+				want = inner.Path()
+			}
+			if got := strings.TrimSpace(out.String()); got != want {
+				t.Errorf("root may have groups of its own in %s, want %s", got, want)
+			}
+		})
+	}
+}
+
 func init() {
+	roles["base"] = func(string) {
+		host, err := Detect()
+		base := ""
+		if err == nil {
+			base, err = host.Base()
+		}
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(base)
+		os.Exit(0)
+	}
 	roles["user"] = func(path string) {
 		fail := func(format string, args ...any) {
 			fmt.Printf(format+"\n", args...)

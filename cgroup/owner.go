@@ -143,6 +143,16 @@ func (h *Host) isMine(n *node, path string) bool {
 	return unix.Stat(at.full(""), &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
+// isMineUpwards reports whether the directory and all above it belong to this user.
+func (h *Host) isMineUpwards(n *node, path string) bool {
+	for at := path; at != "/"; at = parentOf(at) {
+		if !h.isMine(n, at) {
+			return false
+		}
+	}
+	return true
+}
+
 // isDelegated looks for the mark of a delegation in the hierarchies that
 // systemd uses (unified, else name=systemd), and in the node's own. The
 // trusted one shows to the privileged only; the user one is there from Linux

@@ -35,7 +35,9 @@ func (h *Host) ResolvePath(cgroupsPath, id string) (string, error) {
 
 // Base is where this process may have groups of its own. A program in a service or
 // scope with Delegate=yes has that unit's group, as the delegation wants it: what it
-// makes elsewhere would be outside of its limits, and of its end. Otherwise it is the
+// makes elsewhere would be outside of its limits, and of its end. (A group that is another
+// user's, or below one, was not delegated to root: that user can mark any group of theirs, and have
+// root's program be in it, by sudo.) Otherwise it is the
 // root of the mounts, for root; for an ordinary user on version 2 it is the innermost
 // delegated group around his own process, which may be the scope or service that it
 // runs in; where there is none it is the root again, and Create will say that it is
@@ -65,6 +67,9 @@ func (h *Host) Base() (string, error) {
 				break // only a unit's manager delegates to root
 			}
 			if h.isDelegated(&n, at) || at == unitPath && h.isOwnUnit(&n, at) {
+				if privileged && !h.isMineUpwards(&n, at) {
+					break // the one it is delegated to could freeze and kill what root has there
+				}
 				return at, nil
 			}
 			if privileged && at == unitPath {
