@@ -251,7 +251,10 @@ func (p *program) applyChanges(o *boxOptions, args []string) error {
 	if err != nil {
 		return fail(err)
 	}
-	defer file.Close()
+	defer func() { file.Close() }()
+	if file, err = steady(file); err != nil {
+		return fail(err)
+	}
 	set, err := changes.OfArchive(file, root)
 	if err != nil {
 		return fail(err)
@@ -281,6 +284,34 @@ func (p *program) applyChanges(o *boxOptions, args []string) error {
 		fmt.Fprintf(os.Stderr, "berth box: --apply leaves out %d device nodes\n", tree.Skipped)
 	}
 	return nil
+}
+
+// steady makes sure that an archive stays as it is shown until it is applied: of a file that another
+// user can write to, and of a pipe, it takes a copy.
+func steady(file *os.File) (*os.File, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
+		return file, os.NewSyscallError("fstat", err)
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o022 == 0 && (st.Uid == 0 || int(st.Uid) == os.Geteuid()) {
+		return file, nil
+	}
+	copied, err := os.CreateTemp("", "berth-box-*.tar")
+	if err != nil {
+		return file, err
+	}
+	if err = os.Remove(copied.Name()); err == nil {
+		_, err = io.Copy(copied, file)
+	}
+	if err == nil {
+		_, err = copied.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		copied.Close()
+		return file, fmt.Errorf("copy what another user can write to: %w", err)
+	}
+	file.Close()
+	return copied, nil
 }
 
 // confirm asks on the terminal.

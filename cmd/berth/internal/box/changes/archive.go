@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -59,6 +60,11 @@ func (s *Set) archived(h *tarfile.Header, contents io.Reader, root string) error
 		return nil
 	}
 	c := Change{Kind: Added, Path: name, State: stateIn(h)}
+	if h.Type == tarfile.HardLink {
+		c.Link, c.State = path.Clean("/"+h.Link), s.linked(root, h)
+	}
+	were := attributesAt(filepath.Join(root, name), &st, exists)
+	c.Gained = gained(h.Xattrs, were)
 	if !exists {
 		s.List = append(s.List, c)
 		return nil
@@ -67,11 +73,27 @@ func (s *Set) archived(h *tarfile.Header, contents io.Reader, root string) error
 	if was.kind() == unix.S_IFLNK {
 		was.Target, _ = os.Readlink(filepath.Join(root, name))
 	}
-	if was != c.State || h.Type == tarfile.HardLink || h.Type == tarfile.File && !holds(filepath.Join(root, name), contents) {
+	if was != c.State || h.Type == tarfile.HardLink || len(c.Gained) > 0 || lost(h.Xattrs, were) || h.Type == tarfile.File && !holds(filepath.Join(root, name), contents) {
 		c.Kind, c.Was = Modified, &was
 		s.List = append(s.List, c)
 	}
 	return nil
+}
+
+// linked is what a file is that an entry gives another name. What the entry says of it goes for
+// nothing.
+func (s *Set) linked(root string, h *tarfile.Header) State {
+	name := path.Clean("/" + h.Link)
+	for i := range slices.Backward(s.List) {
+		if c := &s.List[i]; c.Path == name && c.Kind != Deleted {
+			return c.State
+		}
+	}
+	var st unix.Stat_t
+	if unix.Lstat(filepath.Join(root, name), &st) != nil {
+		return stateIn(h)
+	}
+	return stateOf(&st)
 }
 
 func stateIn(h *tarfile.Header) State {

@@ -21,6 +21,10 @@ type Change struct {
 	State
 	// Was is what a Modified one was before, nil for others.
 	Was *State
+	// Gained are extended attributes that it has and had not, or had otherwise: capabilities, ACLs.
+	Gained []string
+	// Link is of which file it becomes another name.
+	Link string
 	// upper is where the Scratch has it.
 	upper string
 }

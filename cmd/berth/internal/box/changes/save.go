@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/berth-runtime/berth/cmd/berth/internal/box/layer"
 	"github.com/berth-runtime/berth/cmd/berth/internal/box/tarfile"
+	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/engine/container"
 )
 
@@ -21,6 +21,9 @@ import (
 func (s *Set) Save(scratch *container.Scratch, out io.Writer) (skipped int, err error) {
 	w := tarfile.NewWriter(out)
 	names := map[uint64]string{} // of files that have several, by inode
+	if err := s.fits(scratch.FD); err != nil {
+		return 0, err
+	}
 	for i := range s.List {
 		c := &s.List[i]
 		done, err := c.save(scratch.FD, w, names)
@@ -32,6 +35,27 @@ func (s *Set) Save(scratch *container.Scratch, out io.Writer) (skipped int, err 
 		}
 	}
 	return skipped, w.Close()
+}
+
+// fits refuses files that hold more than the memory of the box did: they are sparse, and to write
+// them out would fill any disk.
+func (s *Set) fits(scratch int) error {
+	var room unix.Statfs_t
+	if err := unix.Fstatfs(scratch, &room); err != nil || room.Blocks == 0 {
+		return err
+	}
+	left := uint64(room.Bsize) * room.Blocks
+	for i := range s.List {
+		c := &s.List[i]
+		if c.Kind == Deleted || c.kind() != unix.S_IFREG {
+			continue
+		}
+		if uint64(c.Size) > left {
+			return fmt.Errorf("keep %s: it is sparse: of its %s no more than what the box had memory for can be data (remove it in the box)", c.Path, cgrouptool.Size(uint64(c.Size)))
+		}
+		left -= uint64(c.Size)
+	}
+	return nil
 }
 
 func (c *Change) save(scratch int, w *tarfile.Writer, names map[uint64]string) (bool, error) {
@@ -92,32 +116,4 @@ func (c *Change) saveFile(scratch int, w *tarfile.Writer, h *tarfile.Header) err
 	}
 	_, err = io.CopyN(w, f, c.Size)
 	return err
-}
-
-// xattrs are the extended attributes that go with a file.
-func xattrs(fd int) map[string]string {
-	size, err := unix.Flistxattr(fd, nil)
-	if err != nil || size == 0 {
-		return nil
-	}
-	names := make([]byte, size)
-	if size, err = unix.Flistxattr(fd, names); err != nil {
-		return nil
-	}
-	var found map[string]string
-	for name := range bytes.SplitSeq(bytes.TrimSuffix(names[:size], []byte{0}), []byte{0}) {
-		if !layer.Carried(string(name)) {
-			continue
-		}
-		value := make([]byte, 64<<10) // XATTR_SIZE_MAX
-		n, err := unix.Fgetxattr(fd, string(name), value)
-		if err != nil {
-			continue
-		}
-		if found == nil {
-			found = map[string]string{}
-		}
-		found[string(name)] = string(value[:n])
-	}
-	return found
 }

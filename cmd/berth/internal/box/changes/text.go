@@ -77,10 +77,17 @@ func (c *Change) shown(name string) string {
 	return name
 }
 
-// note tells what a modified one was, where that is another thing than now.
+// note tells what else it has, and what a modified one was, where that is another thing than now.
 func (c *Change) note() string {
+	text := ""
+	if len(c.Gained) > 0 {
+		text = " with " + escape.Line(strings.Join(c.Gained, ", "))
+	}
+	if c.Link != "" {
+		text += " another name of " + escape.Line(c.Link)
+	}
 	if c.Was == nil {
-		return ""
+		return text
 	}
 	var was []string
 	add := func(differs bool, text string) {
@@ -96,9 +103,9 @@ func (c *Change) note() string {
 	}
 	add(c.UID != old.UID || c.GID != old.GID, old.owner())
 	if len(was) == 0 {
-		return ""
+		return text
 	}
-	return " (was " + strings.Join(was, ", ") + ")"
+	return text + " (was " + strings.Join(was, ", ") + ")"
 }
 
 func (c *Change) owner() string {
@@ -157,6 +164,9 @@ func (s *Set) JSON() []byte {
 		w.Key("kind").String(string(rune(c.Kind)))
 		w.Key("path").String(c.Path)
 		c.State.write(w)
+		if len(c.Gained) > 0 {
+			w.Key("attributes").Strings(c.Gained)
+		}
 		if c.Was != nil {
 			w.Key("was").Object()
 			c.Was.write(w)

@@ -172,13 +172,16 @@ func (w *walker) entry(upper, dir, lower string, hidden bool, e *entry) error {
 			return nil
 		}
 	case below == "":
+		now.Gained = gained(w.attributes(&now), nil)
 		w.set.List = append(w.set.List, now)
 	default:
+		has, had := w.attributes(&now), attributesAt(below, &old, true)
+		now.Gained = gained(has, had)
 		was := stateOf(&old)
 		if was.kind() == unix.S_IFLNK {
 			was.Target, _ = os.Readlink(below)
 		}
-		if was != now.State || now.kind() == unix.S_IFREG && !w.same(now.upper, below) {
+		if was != now.State || len(now.Gained) > 0 || lost(has, had) || now.kind() == unix.S_IFREG && !w.same(now.upper, below) {
 			now.Kind, now.Was = Modified, &was
 			w.set.List = append(w.set.List, now)
 		}
@@ -190,6 +193,19 @@ func (w *walker) entry(upper, dir, lower string, hidden bool, e *entry) error {
 		return nil
 	}
 	return w.dir(now.upper, name, below, hidden)
+}
+
+// attributes are those of a file or directory of the scratch.
+func (w *walker) attributes(c *Change) map[string]string {
+	if kind := c.kind(); kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return nil
+	}
+	fd, err := seize(w.scratch.FD, c.upper, unix.O_RDONLY)
+	if err != nil {
+		return nil // what can't be read by now can't be kept either, of which save tells
+	}
+	defer unix.Close(fd)
+	return xattrs(fd)
 }
 
 func (w *walker) deleted(name, lower string) {

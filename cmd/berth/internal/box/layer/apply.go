@@ -173,13 +173,31 @@ func (t *Tree) make(dir int, base string, h *tarfile.Header, contents io.Reader)
 		err = t.own(dir, base, h)
 	}
 	if err == nil && h.Type == tarfile.FIFO {
-		err = unix.Fchmodat(dir, base, h.Mode, 0)
+		err = chmodFIFO(dir, base, h.Mode)
 	}
 	if err != nil {
 		return err
 	}
 	stamp := unix.NsecToTimespec(h.Time.UnixNano())
 	return unix.UtimesNanoAt(dir, base, []unix.Timespec{stamp, stamp}, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// chmodFIFO gives a FIFO its mode. By the name alone it could be anything's by now: chmod(2) follows
+// a link that its new owner may have put there.
+func chmodFIFO(dir int, base string, mode uint32) error {
+	fd, err := unix.Openat(dir, base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return errors.New("another process has put something else in its place")
+	}
+	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode)
 }
 
 func (t *Tree) file(dir int, base string, h *tarfile.Header, contents io.Reader) error {
