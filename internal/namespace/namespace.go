@@ -49,10 +49,11 @@ func Ours(fd int, kind string) (bool, error) {
 	return err == nil && theirs == ours, err
 }
 
-func link(pid int, kind string) string {
-	process := "self"
-	if pid != 0 {
-		process = strconv.Itoa(pid)
+func link(pid int, kind string) string { return folder(pid) + "/ns/" + kind }
+
+func folder(pid int) string {
+	if pid == 0 {
+		return "/proc/self"
 	}
-	return "/proc/" + process + "/ns/" + kind
+	return "/proc/" + strconv.Itoa(pid)
 }

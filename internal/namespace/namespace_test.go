@@ -112,3 +112,13 @@ func dup(t *testing.T, fd int) int {
 	}
 	return fd
 }
+
+func TestBeside(t *testing.T) {
+	if !Beside(0) || !Beside(os.Getpid()) {
+		t.Error("we are not beside ourselves")
+	}
+	const none = 1 << 30 // beyond the largest pid_max
+	if Beside(none) {
+		t.Error("what does not exist is beside us")
+	}
+}

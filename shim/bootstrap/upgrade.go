@@ -84,8 +84,9 @@ func running(a *Args) (list []server, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
+		// A container's process may call itself a shim, and keep us waiting for its answer.
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
+		if err != nil || !namespace.Beside(pid) {
 			continue
 		}
 		p, err := procs.Read(pid)
@@ -98,23 +99,11 @@ func running(a *Args) (list []server, err error) {
 			a.Namespace != "" && args.Namespace != a.Namespace || a.Address != "" && args.Address != a.Address {
 			continue
 		}
-		// Nor is a container's process, which may call itself a shim, and keep us waiting for its
-		// answer.
-		if s := (server{pid, args}); sameNamespace(pid) && s.is(a.ID) {
+		if s := (server{pid, args}); s.is(a.ID) {
 			list = append(list, s)
 		}
 	}
 	return list, nil
-}
-
-// sameNamespace says whether a process is of our pid namespace.
-func sameNamespace(pid int) bool {
-	its, err := namespace.Of(pid, "pid")
-	if err != nil {
-		return false
-	}
-	ours, err := namespace.Of(0, "pid")
-	return err == nil && its == ours
 }
 
 // is says whether this is a shim that serves and, unless id is "", has that container.

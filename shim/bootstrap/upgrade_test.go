@@ -34,8 +34,22 @@ func TestUpgradeBesideOneThatPretends(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, for a pid namespace")
 	}
-	for name, flags := range map[string]uintptr{"of the host": 0, "of a container": syscall.CLONE_NEWPID} {
+	root := t.TempDir()
+	program, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(root, "exe"), program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, attr := range map[string]syscall.SysProcAttr{
+		"of the host":                            {},
+		"of the host, with mounts of its own":    {Cloneflags: syscall.CLONE_NEWNS},
+		"of a container":                         {Cloneflags: syscall.CLONE_NEWPID},
+		"of a container that sees all processes": {Cloneflags: syscall.CLONE_NEWNS, Chroot: root},
+	} {
 		t.Run(name, func(t *testing.T) {
+			ours := attr.Chroot == "" && attr.Cloneflags&syscall.CLONE_NEWPID == 0
 			pid, asked := 0, 0
 			socket := filepath.Join(t.TempDir(), "s")
 			l, err := ttrpc.Listen(socket)
@@ -53,7 +67,10 @@ func TestUpgradeBesideOneThatPretends(t *testing.T) {
 			cmd := exec.Command("/proc/self/exe")
 			cmd.Args = []string{"shim", "-namespace", "berth-test-upgrade", "-id", "c", "-address", "/a", "-socket", socket}
 			cmd.Env = append(os.Environ(), pretends+"=1")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+			cmd.SysProcAttr = &attr
+			if attr.Chroot != "" {
+				cmd.Path = "/exe"
+			}
 			in, err := cmd.StdinPipe()
 			if err == nil {
 				err = cmd.Start()
@@ -73,13 +90,13 @@ func TestUpgradeBesideOneThatPretends(t *testing.T) {
 				t.Error(err)
 			}
 			want := fmt.Sprintf("berth-test-upgrade/c (pid %d): upgraded from \\x1b[2J to ; \n1 of 1 shims upgraded\n", pid)
-			if flags != 0 {
+			if !ours {
 				want = "no shims are running\n"
 			}
 			if err != nil || out.String() != want || strings.Contains(out.String(), "\x1b") {
 				t.Errorf("%v, %q, want %q", err, out.String(), want)
 			}
-			if flags != 0 && asked > 0 {
+			if !ours && asked > 0 {
 				t.Error("it was asked")
 			}
 		})

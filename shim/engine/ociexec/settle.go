@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/internal/namespace"
 )
 
 // Settle waits for the commands that a dead shim has left at work on a bundle,
@@ -38,7 +40,7 @@ func commandsOf(logs []string) (pidfds []int) {
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || !names(pid, logs) {
+		if err != nil || !namespace.Beside(pid) || !names(pid, logs) {
 			continue
 		}
 		fd, err := unix.PidfdOpen(pid, 0)
