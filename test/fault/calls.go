@@ -33,7 +33,7 @@ func (t *tracer) count(tid int, p *process, regs *unix.PtraceRegs) *call {
 	c := &call{process: p.number, nr: nr, name: name(nr)}
 	p.counts[c.name]++
 	c.n = p.counts[c.name]
-	if t.record != nil || t.fault.text != "" || t.listener != nil {
+	if t.record != nil || t.fault.text != "" {
 		c.text = pathOf(tid, nr, regs)
 	}
 	if c.changes(regs) {

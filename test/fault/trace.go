@@ -166,7 +166,17 @@ func (t *tracer) stopped(tid int, status unix.WaitStatus) {
 	default:
 		signal = int(stop)
 	}
-	_ = unix.PtraceSyscall(tid, signal)
+	t.resume(tid, signal)
+}
+
+// resume lets a thread go on to its next call, or where nobody asks for calls to what it executes
+// or begins.
+func (t *tracer) resume(tid, signal int) {
+	if t.listener != nil && t.listener.quiet {
+		_ = unix.PtraceCont(tid, signal)
+	} else {
+		_ = unix.PtraceSyscall(tid, signal)
+	}
 }
 
 // event handles births and execve. It reports whether the thread has been let go.
@@ -187,7 +197,7 @@ func (t *tracer) event(tid int, th *thread, cause int) bool {
 			child.process = t.newProcess(int(message), th.process)
 		}
 		if child.born {
-			_ = unix.PtraceSyscall(int(message), 0)
+			t.resume(int(message), 0)
 		}
 	case unix.PTRACE_EVENT_EXEC:
 		// All other threads are gone, and this one has the leader's id.
@@ -252,7 +262,8 @@ func (t *tracer) call(tid int, th *thread) {
 		}
 		fmt.Fprintf(t.record, "%d:%s:%d\t%s\t%s\n", c.process, c.name, c.n, step, c.text)
 	}
-	if t.listener != nil {
+	if t.listener.hears(c) {
+		c.text = pathOf(tid, c.nr, &regs)
 		t.listener.tell("call", c.process, th.process.pid, c.name, c.n, c.text)
 	}
 	if !t.fault.is(c) {

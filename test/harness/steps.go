@@ -34,9 +34,21 @@ func ListenStops(path string) (*Stops, error) {
 // Close removes the socket.
 func (s *Stops) Close() error { return s.listener.Close() }
 
+// What Follow goes on with: to each call; to a call named as a Stop has it; to programs alone.
+const (
+	EachCall     = "all"
+	ProgramsOnly = "programs"
+)
+
 // Follow hands over each stop until nobody is held any more. What is held goes on when the function
 // has returned.
 func (s *Stops) Follow(at func(Stop)) error {
+	return s.FollowTo(EachCall, func(stop Stop) string { at(stop); return EachCall })
+}
+
+// FollowTo is Follow from one stop to the one that the function asks for. Programs that are
+// executed meanwhile are handed over too; from what is returned for those, nothing follows.
+func (s *Stops) FollowTo(first string, at func(Stop) (next string)) error {
 	if err := s.listener.SetDeadline(time.Now().Add(Deadline)); err != nil {
 		return err
 	}
@@ -45,6 +57,10 @@ func (s *Stops) Follow(at func(Stop)) error {
 		return fmt.Errorf("test/fault does not say anything: %w", err)
 	}
 	defer conn.Close()
+	if _, err := conn.Write([]byte(first)); err != nil {
+		return err
+	}
+	next := first
 	for buf := make([]byte, 1<<12); ; {
 		if err := conn.SetReadDeadline(time.Now().Add(Deadline)); err != nil {
 			return err
@@ -60,8 +76,10 @@ func (s *Stops) Follow(at func(Stop)) error {
 		if err != nil {
 			return err
 		}
-		at(stop)
-		if _, err := conn.Write([]byte{1}); err != nil {
+		if word := at(stop); stop.Call != "" {
+			next = word
+		}
+		if _, err := conn.Write([]byte(next)); err != nil {
 			return nil
 		}
 	}

@@ -43,23 +43,31 @@ func (a act) isFor(sh shape, c command) bool {
 	switch {
 	case slices.Contains(c.not, sh.name), c.only != nil && !slices.Contains(c.only, sh.name), a.only != nil && !slices.Contains(a.only, c.verb), a.shapes != nil && !slices.Contains(a.shapes, sh.name):
 		return false
-	case a.by == payload && sh.name == "pod" && strings.HasPrefix(a.do, "signal="):
-		return false // it may, and would end the pod
+	case a.by == payload && (sh.name == "pod" || sh.name == hostPids) && strings.HasPrefix(a.do, "signal="):
+		return false // it may, and would end the pod, or what is the user's on the host
 	case a.by == payload:
-		return c.needs == running
+		return c.needs == running && (!strings.HasPrefix(a.do, "become=") || a.do == wholly || slices.Contains(joining, c.verb))
 	case a.by == member:
 		return sh.name == "pod"
 	case a.by == sibling:
 		if c.byCriu() && strings.HasPrefix(a.do, "fifo=") {
 			return false // criu opens what is there by itself, and waits: see the remaining risks
 		}
-		return !c.odd && slices.Contains(roots, sh.name) // what happens to names is the same for the others
+		return !c.odd && (sh.name == "usual" && !(a.once && c.verb == "create") || slices.Contains(roots[sh.name], c.verb))
 	}
 	return true
 }
 
-// roots are the shapes that differ in what is made of the root.
-var roots = []string{"usual", "hooked", "mapped", "bare"}
+// roots are the shapes that differ from the usual one in what is made of the root, with the commands
+// that make it: run has all that create and start do. What happens to names is the same for the
+// others.
+var roots = map[string][]string{"hooked": {"run", "start"}, "mapped": {"run", "exec"}, "bare": {"run"}, rootless: {"run", "exec"}}
+
+// joining are the commands that look at which namespaces a process is in, or are let into them.
+var joining = []string{"exec", "events", "checkpoint"}
+
+// wholly leaves the namespaces that matter at once.
+const wholly = "become=-U,-r,-m"
 
 // The principals. What each of them is, scene.admit says.
 const (
@@ -112,21 +120,25 @@ func acts(outside string) []act {
 	for _, name := range []string{") Z 1 (", "a\nb", "0 (0) R 0 0", "\x1b]0;x\a\xff"} {
 		add(act{by: payload, do: "name=" + strings.ReplaceAll(name, "\n", " "), undo: "name=inside"})
 	}
-	for _, flags := range []string{"-U", "-U,-r", "-m", "-u", "-i", "-n", "-U,-r,-m"} {
+	for _, flags := range []string{"-U", "-U,-r"} {
 		add(act{by: payload, do: "become=" + flags, once: true, shapes: []string{"usual", "mounter", "nobody", "mapped"}})
+	}
+	add(act{by: payload, do: wholly, once: true, shapes: []string{"usual", "mounter", "nobody", "mapped", hostPids, rootless}})
+	for _, flags := range []string{"-m", "-u", "-i", "-n"} { // which the others may not leave
+		add(act{by: payload, do: "become=" + flags, once: true, shapes: []string{"mounter", rootless}})
 	}
 	add(
 		act{by: payload, do: "signal=9"},
 		act{by: payload, do: "signal=15"},
 		act{by: payload, do: "pids=30", undo: "pids=0"},
-		act{by: payload, do: "pids=70", undo: "pids=0", once: true}, // one more than it may have
+		act{by: payload, do: "pids=70", undo: "pids=0", once: true, shapes: []string{"usual", "mapped", hostPids}}, // one more than it may have
 		act{by: payload, do: "exchange=/home,/home.other", undo: "exchange=/home,/home.other"},
 		act{by: payload, do: "link=/home/user,/proc/1/cwd", undo: "restore=/home/user"},
 		act{by: payload, do: "fifo=/etc/passwd", undo: "restore=/etc/passwd"},
 		act{by: payload, do: "lease=/etc/passwd", undo: "lease="},
 		act{by: payload, do: "mount-over=/proc", once: true, shapes: []string{"mounter"}},
 		act{by: payload, do: "mount-over=/etc", once: true, shapes: []string{"mounter"}},
-		act{by: payload, do: "leave=", once: true, shapes: []string{"usual", "nobody"}},
+		act{by: payload, do: "leave=", once: true, shapes: []string{"usual", "nobody", hostPids, rootless}},
 		act{by: payload, do: "freeze=", once: true, shapes: []string{"delegated"}},
 		act{by: payload, do: "nest=50", once: true, shapes: []string{"delegated"}},
 		act{by: payload, do: "link=/run/host/notify/socket," + outside + "/etc/secret", undo: "restore=/run/host/notify/socket", only: []string{"start"}},

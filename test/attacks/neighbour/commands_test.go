@@ -43,7 +43,7 @@ var commands = []command{
 	{verb: "create"},
 	{verb: "start", needs: created},
 	{verb: "exec", words: []string{"/bin/busybox", "true"}, needs: running, process: func(s *specs.Spec) *specs.Process { return s.Process }},
-	{verb: "exec", flags: []string{"--user", "1000:1001"}, words: []string{"/bin/busybox", "true"}, needs: running, process: func(s *specs.Spec) *specs.Process {
+	{verb: "exec", flags: []string{"--user", "1000:1001"}, words: []string{"/bin/busybox", "true"}, needs: running, not: []string{rootless}, process: func(s *specs.Spec) *specs.Process {
 		p := *s.Process
 		p.User = specs.User{UID: 1000, GID: 1001}
 		return &p
@@ -52,12 +52,12 @@ var commands = []command{
 	{verb: "exec", flags: []string{"--preserve-fds", "1"}, words: []string{"/bin/busybox", "true"}, needs: running, odd: true,
 		process: func(s *specs.Spec) *specs.Process { return s.Process }},
 	{verb: "run", flags: []string{"--detach", "--preserve-fds", "1"}, odd: true},
-	{verb: "start", needs: running, notify: true, odd: true, not: []string{"mapped"}},
+	{verb: "start", needs: running, notify: true, odd: true, not: []string{"mapped", rootless}},
 	{verb: "state", needs: running},
-	{verb: "ps", needs: running},
+	{verb: "ps", needs: running, not: []string{rootless}}, // without a cgroup it knows no processes
 	{verb: "events", flags: []string{"--stats"}, needs: running},
-	{verb: "update", flags: []string{"--pids-limit", "50", "--memory", "300000000"}, needs: running},
-	{verb: "pause", needs: running},
+	{verb: "update", flags: []string{"--pids-limit", "50", "--memory", "300000000"}, needs: running, not: []string{rootless}},
+	{verb: "pause", needs: running, not: []string{rootless}},
 	{verb: "kill", words: []string{"WINCH"}, needs: running},
 	{verb: "kill", words: []string{"KILL"}, needs: running},
 	{verb: "delete", flags: []string{"--force"}, needs: running},

@@ -153,8 +153,8 @@ func (r *run) report(t *testing.T) {
 	for _, who := range slices.Sorted(maps.Keys(r.counts.by)) {
 		by = append(by, fmt.Sprintf("%s %d", who, r.counts.by[who]))
 	}
-	t.Logf("BERTH_SEED=%d: %d of %d series, %d containers (%d refused), %d combinations of step, principal and act: %s",
-		r.seed, done, r.whole, r.counts.trials, r.counts.refused, r.counts.combinations, strings.Join(by, ", "))
+	t.Logf("BERTH_SEED=%d: %d of %d series, %d containers (%d refused, %d without the act), %d combinations of step, principal and act: %s",
+		r.seed, done, r.whole, r.counts.trials, r.counts.refused, r.missed, r.counts.combinations, strings.Join(by, ", "))
 	harness.Report(t, pairs...)
 	if r.counts.combinations == 0 {
 		t.Error("nothing was tried")

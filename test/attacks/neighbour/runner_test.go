@@ -72,6 +72,7 @@ type run struct {
 	mu     sync.Mutex
 	todo   []*series
 	counts counts
+	missed int // trials in which the act did not come to pass: it has ended who did it, as a rule
 	holes  map[string]*hole
 	steps  map[string][]step // of commands that nobody disturbs
 }
@@ -176,10 +177,10 @@ func (r *run) once(s *scene, u *series) {
 		r.steps[key] = steps
 		r.mu.Unlock()
 	}
-	var at []int
+	var at []step
 	for _, st := range steps {
 		if u.once.bearsOn(st) {
-			at = append(at, st.n)
+			at = append(at, st)
 		}
 	}
 	n := u.place
@@ -191,17 +192,22 @@ func (r *run) once(s *scene, u *series) {
 	if n >= len(at) {
 		return
 	}
-	r.trial(s, u.shape, u.command, func(st step) *act {
-		if st.n != at[n] {
-			return nil
-		}
-		return u.once
-	})
+	t := r.make(s, &trial{shape: u.shape, command: u.command, only: at[n].at, at: func(step) *act { return u.once }})
+	if len(t.deeds) == 0 {
+		r.mu.Lock()
+		r.missed++
+		r.mu.Unlock()
+	}
 }
 
-// trial makes one, counts it, and finds out what is to blame for what has been broken.
+// trial makes one that is stopped at each step.
 func (r *run) trial(s *scene, sh shape, c command, at func(step) *act) *trial {
-	t := &trial{s: s, shape: sh, command: c, at: s.placed(at)}
+	return r.make(s, &trial{shape: sh, command: c, at: at})
+}
+
+// make makes a trial, counts it, and finds out what is to blame for what has been broken.
+func (r *run) make(s *scene, t *trial) *trial {
+	t.s, t.at = s, s.placed(t.at)
 	t.run()
 	r.mu.Lock()
 	r.counts.add(t)
@@ -264,6 +270,9 @@ func (t *trial) with(deeds []deed) *trial {
 		}
 		return nil
 	}}
+	if len(deeds) == 1 {
+		again.only = deeds[0].step.at
+	}
 	again.run()
 	return again
 }

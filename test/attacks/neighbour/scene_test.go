@@ -28,6 +28,7 @@ type scene struct {
 	userID int
 
 	criu    string // "" where there is none that works
+	userPID int    // who acts as another user of the host
 	member  int    // the first process of the pod's other container
 	mounted []harness.Hierarchy
 }
@@ -87,7 +88,7 @@ func (s *scene) admit(t *testing.T) {
 	cmd.Stdin, cmd.Stdout, cmd.Env = a.stdin, a.stdout, append(os.Environ(), s.b.Mark())
 	check(t, cmd.Start())
 	check(t, a.ready())
-	s.agents[user] = a
+	s.agents[user], s.userPID = a, cmd.Process.Pid
 	s.close = append(s.close, a.close, func() { _ = cmd.Wait() })
 }
 

@@ -14,29 +14,31 @@ import (
 type shape struct {
 	name string
 	make func(s *specs.Spec)
+	// rootless is set where an ordinary user calls the engine.
+	rootless bool
 }
 
 // shapes differ in what can be gained: more rights by exec, by a hook, over the init, over devices,
 // over ids.
 var shapes = []shape{
-	{"usual", func(*specs.Spec) {}},
-	{"tracer", func(s *specs.Spec) { grant(s, "CAP_SYS_PTRACE") }},
-	{"mounter", func(s *specs.Spec) { grant(s, "CAP_SYS_ADMIN") }},
-	{"nobody", nobody},
-	{"hooked", func(s *specs.Spec) {
+	{name: "usual", make: func(*specs.Spec) {}},
+	{name: "tracer", make: func(s *specs.Spec) { grant(s, "CAP_SYS_PTRACE") }},
+	{name: "mounter", make: func(s *specs.Spec) { grant(s, "CAP_SYS_ADMIN") }},
+	{name: "nobody", make: nobody},
+	{name: "hooked", make: func(s *specs.Spec) {
 		nobody(s)
 		// Of the image, and so of whoever can write there.
 		s.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/inside", Args: []string{"inside", "try"}}}}
 	}},
-	{"mapped", func(s *specs.Spec) {
+	{name: "mapped", make: func(s *specs.Spec) {
 		harness.UserNamespace(s)
 		s.Process.User.AdditionalGids = []uint32{7}
 	}},
-	{"delegated", func(s *specs.Spec) {
+	{name: "delegated", make: func(s *specs.Spec) {
 		s.Mounts = append(s.Mounts, specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"nosuid", "noexec", "nodev", "rw"}})
 	}},
 	// Devices, links and the console are made in the image's own /dev, and /sys is the image's.
-	{"bare", func(s *specs.Spec) {
+	{name: "bare", make: func(s *specs.Spec) {
 		s.Mounts = slices.DeleteFunc(s.Mounts, func(m specs.Mount) bool {
 			return strings.HasPrefix(m.Destination, "/dev") || m.Destination == "/sys"
 		})
@@ -45,7 +47,7 @@ var shapes = []shape{
 	}},
 	// What an author of configs leaves out, or asks for, who may not run hooks.
 	// In the pid namespace of a container that may trace, and in a cgroup below another one's.
-	{"pod", func(s *specs.Spec) {
+	{name: "pod", make: func(s *specs.Spec) {
 		for i := range s.Linux.Namespaces {
 			if n := &s.Linux.Namespaces[i]; n.Type == specs.PIDNamespace {
 				n.Path = podsPids
@@ -53,9 +55,26 @@ var shapes = []shape{
 		}
 		s.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/inside", Args: []string{"inside", "try"}}}}
 	}},
-	{"lodger", func(s *specs.Spec) { s.Linux.CgroupsPath = canarysCgroup + "/lodger" }},
-	{"deviceless", func(s *specs.Spec) { nobody(s); s.Linux.Resources = nil }},
+	{name: "lodger", make: func(s *specs.Spec) { s.Linux.CgroupsPath = canarysCgroup + "/lodger" }},
+	{name: "deviceless", make: func(s *specs.Spec) { nobody(s); s.Linux.Resources = nil }},
+	// In the host's pid namespace: its processes see all others, are seen by them, and do not end
+	// with the first. It has no right over any but those of its own user.
+	{name: hostPids, make: func(s *specs.Spec) {
+		nobody(s)
+		harness.WithoutNamespace(s, specs.PIDNamespace)
+	}},
+	// An ordinary user's, who has no cgroup here.
+	{name: rootless, rootless: true, make: func(s *specs.Spec) {
+		harness.Rootless(s)
+		s.Linux.CgroupsPath, s.Linux.Resources = "", nil
+	}},
 }
+
+// Shapes that acts and commands are chosen for.
+const (
+	hostPids = "hostpids"
+	rootless = "rootless"
+)
 
 // podsPids and canarysCgroup stand for what the scene has.
 const (
@@ -96,6 +115,9 @@ func (s *scene) config(sh shape) *specs.Spec {
 	limit := int64(60)
 	spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: &limit}
 	sh.make(spec)
+	if sh.rootless {
+		spec.Linux.UIDMappings[0].HostID, spec.Linux.GIDMappings[0].HostID = uint32(s.caller()), uint32(s.caller())
+	}
 	if u := &spec.Process.User; u.UID == someUser {
 		u.UID, u.GID = uint32(s.userID), uint32(s.userID)
 	}

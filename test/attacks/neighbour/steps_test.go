@@ -27,27 +27,30 @@ func (s step) String() string { return strings.TrimSpace(fmt.Sprintf("%d %s %s",
 // is not.
 var inward = strings.Fields("close close_range fcntl fstat dup3 lseek prlimit64 getrlimit prctl umask mmap madvise rt_sigaction uname capset setsid")
 
-// stepped runs a command under test/fault. Each step is handed to at, and each process that
-// executes a program that is not the engine's to executed, before that program's first instruction.
-func stepped(cmd *harness.Command, at func(step), executed func(pid int, exe string)) harness.Result {
+// stepped runs a command under test/fault. Each step from the first on, or from call to call that at
+// asks for, is handed to at, and each process that executes a program that is not the engine's to
+// executed, before that program's first instruction.
+func stepped(cmd *harness.Command, first string, at func(step) (next string), executed func(pid int, exe string)) harness.Result {
 	t, socket := cmd.Box.T, cmd.Box.Path("steps")
 	t.Helper()
 	stops, err := harness.ListenStops(socket)
 	check(t, err)
 	defer stops.Close()
+	check(t, os.Chmod(socket, 0o777)) // an ordinary user's engine is traced by that user
 	cmd.Wrap = append(cmd.Wrap, harness.Fault(t), "-tell", socket, "--")
 	running, n, keys := cmd.Start(), 0, map[string]int{}
-	err = stops.Follow(func(s harness.Stop) {
+	err = stops.FollowTo(first, func(s harness.Stop) string {
 		switch {
 		case s.Call == "":
 			executed(s.PID, s.Text)
-		case !slices.Contains(inward, s.Name):
+		case first != harness.EachCall || !slices.Contains(inward, s.Name):
 			process, _, _ := strings.Cut(s.Call, ":")
 			key := process + ":" + s.Name + " " + changing.ReplaceAllString(s.Text, "N")
 			keys[key]++
-			at(step{n: n, at: s.Call, text: s.Text, key: fmt.Sprint(key, " ", keys[key], " ")})
 			n++
+			return at(step{n: n - 1, at: s.Call, text: s.Text, key: fmt.Sprint(key, " ", keys[key], " ")})
 		}
+		return harness.EachCall
 	})
 	if err != nil {
 		running.Signal(os.Kill)

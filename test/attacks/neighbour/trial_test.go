@@ -14,6 +14,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/test/harness"
 	"github.com/berth-runtime/berth/test/inside/view"
 )
@@ -35,6 +36,8 @@ type trial struct {
 	command command
 	// at chooses what is done at a step; nil for nothing.
 	at func(step) *act
+	// only is the one step that something is done at, "" for any: the others are not stopped at.
+	only string
 
 	spec    *specs.Spec
 	born    map[string]string // the namespaces of the container
@@ -57,11 +60,14 @@ func (t *trial) run() {
 		wholeProc.Lock()
 		defer wholeProc.Unlock()
 		defer harness.LimitCriu(test)()
-	case t.shape.name == "mapped":
+	case t.shape.name == "mapped", t.shape.rootless:
 		wholeProc.RLock()
 		defer wholeProc.RUnlock()
 	}
 	s.fresh()
+	if t.shape.rootless {
+		t.handOver()
+	}
 	check(test, os.RemoveAll(s.b.Path("images")))
 	t.spec = s.config(t.shape)
 	s.target.Spec = t.spec
@@ -97,17 +103,13 @@ func (t *trial) breaks(what string) {
 
 // engine prepares a call, by a caller who is in groups of the host's.
 func (t *trial) engine(a *agent, verb string, flags, words []string) *harness.Command {
-	c := t.s.target
-	pidFile := t.s.b.Path("target.pid")
+	pidFile := t.pidFile()
 	begins := verb == "run" || verb == "create" || verb == "restore"
 	if begins {
 		_ = os.Remove(pidFile)
 		flags = append([]string{"--pid-file", pidFile}, flags...)
 	}
-	cmd := c.Command(verb, placeImages(flags, t.s.b.Path("images")), words...)
-	if verb == "gc" {
-		cmd = t.s.b.Command("gc")
-	}
+	cmd := t.call(verb, placeImages(flags, t.s.b.Path("images")), words...)
 	cmd.Stdin, cmd.Stdout = a.stdin, nil
 	if begins {
 		cmd.Stdout = a.stdout
@@ -142,10 +144,12 @@ func (t *trial) environment() []string {
 	return nil
 }
 
+func (t *trial) pidFile() string { return filepath.Join(t.own(), "target.pid") }
+
 // learn finds out which process is the container's first.
 func (t *trial) learn() {
 	if t.payload == 0 {
-		t.payload, _ = strconv.Atoi(string(read(t.s.b.Path("target.pid"))))
+		t.payload, _ = strconv.Atoi(string(read(t.pidFile())))
 		t.s.target.PID = t.payload
 	}
 }
@@ -155,7 +159,11 @@ func (t *trial) step(a *agent) harness.Result {
 	cmd := t.engine(a, t.command.verb, t.command.flags, t.command.words)
 	cmd.Env = t.environment()
 	began := time.Now()
-	r := stepped(cmd, t.act, t.executed)
+	first, next := harness.EachCall, harness.EachCall
+	if t.only != "" {
+		first, next = t.only, harness.ProgramsOnly
+	}
+	r := stepped(cmd, first, func(s step) string { t.act(s); return next }, t.executed)
 	t.slow += time.Since(began)
 	t.learn()
 	t.undone()
@@ -173,10 +181,12 @@ func (t *trial) act(s step) {
 		t.undone()
 	}
 	a := t.at(s)
-	if a == nil || t.s.agents[a.by] == nil {
+	if a == nil || t.s.agents[a.by] == nil || a.by == payload && t.standsStill() {
 		return
 	}
 	d := deed{act: *a, step: s}
+	// Also one that does not answer may have done it, when it goes on: it may be frozen just now.
+	t.reborn = t.reborn || strings.HasPrefix(a.do, "become=")
 	got, err := t.s.agents[a.by].do(a.do)
 	if err != nil {
 		t.lost(a.by, err)
@@ -185,12 +195,27 @@ func (t *trial) act(s step) {
 	d.got = got
 	t.deeds = append(t.deeds, d)
 	t.judge(d)
-	if strings.HasPrefix(a.do, "become=") {
-		t.reborn = true
-	}
 	if a.undo != "" && got.Errno == "" {
 		t.undo = a
 	}
+}
+
+// standsStill reports whether the payload can do nothing just now, as it is paused or written down.
+func (t *trial) standsStill() bool {
+	if s, err := procs.ReadStat(t.payload); err == nil && (s.State == 'T' || s.State == 't') {
+		return true
+	}
+	if t.spec.Linux.CgroupsPath == "" {
+		return false
+	}
+	for _, h := range t.s.hierarchies() {
+		for file, thawed := range map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"} {
+			if text := read(filepath.Join(h.Dir, t.spec.Linux.CgroupsPath, file)); len(text) > 0 && strings.TrimSpace(string(text)) != thawed {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (t *trial) undone() {
@@ -224,6 +249,9 @@ func (t *trial) judge(d deed) {
 	}
 	var found []view.Reached
 	harness.Decode(t.s.b.T, d.got.Result, &found)
+	if t.shape.name == hostPids { // who acts as the user of its number is no process of the container's, but seen by it
+		found = slices.DeleteFunc(found, func(r view.Reached) bool { return r.PID == t.s.userPID })
+	}
 	may := rightsOf(t.spec, t.spec.Process)
 	for _, r := range found {
 		more := may.exceeded(r.Status)
@@ -298,7 +326,7 @@ func (t *trial) after(a *agent, r harness.Result) {
 			t.gone("kill KILL")
 		}
 	case "pause":
-		t.s.target.Command("resume", nil).Run()
+		t.call("resume", nil).Run()
 	case "gc", "delete":
 		return
 	case "checkpoint":
@@ -336,6 +364,9 @@ func (t *trial) gone(after string) {
 
 // thaw lets what is frozen end, where the engine has not.
 func (t *trial) thaw() {
+	if t.spec.Linux.CgroupsPath == "" {
+		return
+	}
 	for _, h := range t.s.hierarchies() {
 		_ = filepath.WalkDir(filepath.Join(h.Dir, t.spec.Linux.CgroupsPath), func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.IsDir() {
@@ -350,10 +381,10 @@ func (t *trial) thaw() {
 // remove takes the container away, and looks for what is left of it.
 func (t *trial) remove() {
 	s := t.s
-	if r := s.target.Command("delete", []string{"--force"}).Run(); r.Code != 0 {
+	if r := t.call("delete", []string{"--force"}).Run(); r.Code != 0 {
 		t.breaks("delete --force: " + r.Stderr)
 		t.thaw()
-		s.target.Command("delete", []string{"--force"}).Run()
+		t.call("delete", []string{"--force"}).Run()
 	}
 	if t.payload > 0 {
 		t.gone("delete --force")
@@ -362,9 +393,12 @@ func (t *trial) remove() {
 		_, _ = unix.Wait4(t.payload, nil, 0, nil)
 		s.target.PID = 0
 	}
-	if _, err := os.Lstat(filepath.Join(s.b.Root, s.target.ID)); err == nil {
+	if dir := filepath.Join(t.root(), s.target.ID); exists(dir) {
 		t.breaks("the state folder is left")
-		_ = os.RemoveAll(filepath.Join(s.b.Root, s.target.ID))
+		_ = os.RemoveAll(dir)
+	}
+	if t.spec.Linux.CgroupsPath == "" {
+		return // it has no cgroup
 	}
 	for _, h := range s.hierarchies() {
 		dir := filepath.Join(h.Dir, t.spec.Linux.CgroupsPath)
