@@ -52,7 +52,7 @@ func isMaster(fd int) error {
 
 // socketBound is how long a socket may keep us waiting that does not accept connections: once its
 // queue is full, the kernel has the next ones wait for ever (listen(2)).
-const socketBound = 10 * time.Second
+const socketBound = 5 * time.Second
 
 // sendDescriptor connects to a socket and sends one descriptor with some data, such as its name.
 func sendDescriptor(path, data string, fd int) error {

@@ -53,7 +53,7 @@ func (f *criuFolders) clear() { _ = unix.Unlink(f.log) }
 
 // openable refuses images that hold criu up: it opens them by name, and waits at a FIFO for ever,
 // and 45 s for each file that a lease is on (fcntl(2)).
-func (f *criuFolders) openable() error { return openable(f.images.Name(), mostParents) }
+func (f *criuFolders) openable() error { return f.openableIn(f.images.Name(), mostParents) }
 
 const (
 	// parentImages is criu's link to the images that these only tell the changes of.
@@ -61,7 +61,7 @@ const (
 	mostParents  = 64
 )
 
-func openable(dir string, parents int) error {
+func (f *criuFolders) openableIn(dir string, parents int) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("--image-path: %w", err)
@@ -72,9 +72,11 @@ func openable(dir string, parents int) error {
 		switch {
 		case err != nil, info.Mode()&fs.ModeSocket != 0: // to open a socket fails at once
 			continue
+		case name == f.log: // it is removed before criu begins
+			continue
 		case info.IsDir():
 			if e.Name() == parentImages && parents > 0 {
-				if err := openable(name, parents-1); err != nil {
+				if err := f.openableIn(name, parents-1); err != nil {
 					return err
 				}
 			}

@@ -2,7 +2,6 @@ package neighbour
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/test/harness"
 	"github.com/berth-runtime/berth/test/inside/view"
 )
@@ -200,24 +198,6 @@ func (t *trial) act(s step) {
 	}
 }
 
-// standsStill reports whether the payload can do nothing just now, as it is paused or written down.
-func (t *trial) standsStill() bool {
-	if s, err := procs.ReadStat(t.payload); err == nil && (s.State == 'T' || s.State == 't') {
-		return true
-	}
-	if t.spec.Linux.CgroupsPath == "" {
-		return false
-	}
-	for _, h := range t.s.hierarchies() {
-		for file, thawed := range map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"} {
-			if text := read(filepath.Join(h.Dir, t.spec.Linux.CgroupsPath, file)); len(text) > 0 && strings.TrimSpace(string(text)) != thawed {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func (t *trial) undone() {
 	if t.undo == nil {
 		return
@@ -359,22 +339,6 @@ func (t *trial) gone(after string) {
 	defer unix.Close(fd)
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds())); n == 0 || err != nil {
 		t.breaks("the container's process lives on after " + after)
-	}
-}
-
-// thaw lets what is frozen end, where the engine has not.
-func (t *trial) thaw() {
-	if t.spec.Linux.CgroupsPath == "" {
-		return
-	}
-	for _, h := range t.s.hierarchies() {
-		_ = filepath.WalkDir(filepath.Join(h.Dir, t.spec.Linux.CgroupsPath), func(path string, e fs.DirEntry, err error) error {
-			if err == nil && e.IsDir() {
-				_ = os.WriteFile(filepath.Join(path, "freezer.state"), []byte("THAWED"), 0)
-				_ = os.WriteFile(filepath.Join(path, "cgroup.freeze"), []byte("0"), 0)
-			}
-			return nil
-		})
 	}
 }
 
