@@ -367,7 +367,14 @@ func (t *trial) remove() {
 	for _, h := range s.hierarchies() {
 		dir := filepath.Join(h.Dir, t.spec.Linux.CgroupsPath)
 		if _, err := os.Stat(dir); err == nil {
-			t.breaks(fmt.Sprintf("cgroup %s is left, with processes %q", dir, read(dir+"/cgroup.procs")))
+			left := string(read(dir + "/cgroup.procs"))
+			t.breaks(fmt.Sprintf("cgroup %s is left, with processes %q", dir, left))
+			for _, word := range strings.Fields(left) {
+				if pid, err := strconv.Atoi(word); err == nil {
+					_ = unix.Kill(pid, unix.SIGKILL)
+					s.b.WaitGone(pid)
+				}
+			}
 			t.s.clear(dir)
 		}
 	}
