@@ -27,6 +27,7 @@ type boxOptions struct {
 	into    string // the file that the report goes to; "" for standard error
 	file    *os.File
 	changes boxChanges
+	image   boxImage
 }
 
 func (p *program) boxCommand() *cli.Command {
@@ -45,6 +46,7 @@ func (p *program) boxCommand() *cli.Command {
 			"berth box --rw . --net host -- ./configure          # writes to this directory are kept",
 			"berth box --memory 512M --cpus 1.5 -- ./server      # reproduce production's limits",
 			"berth box --timeout 30s --report json:use -- ./job  # resource usage, for a script",
+			"berth box --image debian.tar -- cat /etc/os-release # an image that docker save has written",
 		},
 		Run: func(args []string) error { return p.box(o, args) },
 	}
@@ -117,6 +119,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 	})
 	f.String(&o.seccomp, "seccomp", "", "default|none|FILE", "seccomp profile; FILE has the format of linux.seccomp in config.json")
 	f.Bool(&o.explain, "explain-denials", "", denialsHelp+", in the report or if the command fails; on unless =false")
+	o.image.define(f)
 	o.changes.define(f)
 	o.words(f)
 	f.Bool(&o.keep, "keep", "", "keep the record of the box for berth inspect, until berth delete")
@@ -150,7 +153,7 @@ func (o *boxOptions) complete(args []string) error {
 		return err
 	}
 	o.Command = args
-	if len(args) == 0 {
+	if len(o.Command) == 0 {
 		shell := os.Getenv("SHELL")
 		if shell == "" || o.Rootfs != "" {
 			shell = "/bin/sh"

@@ -240,7 +240,7 @@ func (p *program) applyChanges(o *boxOptions, args []string) error {
 	fail := func(err error) error {
 		return &exitStatus{code: noBox, plain: true, err: fmt.Errorf("berth box: --apply %s: %w", o.changes.apply, err)}
 	}
-	if len(args) > 0 || o.changes.wanted() {
+	if len(args) > 0 || o.changes.wanted() || o.image.name != "" {
 		return fail(errors.New("it runs no command, and takes no other option but --rootfs and --yes"))
 	}
 	root := "/"

@@ -80,6 +80,10 @@ func (p *program) box(o *boxOptions, args []string) error {
 
 // makeBox makes the container, with its command about to run.
 func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*container.Created, error) {
+	args, err := o.useImage(front, args)
+	if err != nil {
+		return nil, err
+	}
 	if err := o.complete(args); err != nil {
 		return nil, err
 	}

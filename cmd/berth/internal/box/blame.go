@@ -16,5 +16,8 @@ func (o *Options) Blame(message string) string {
 		message = strings.ReplaceAll(message, "config.json: "+entry[0], entry[1])
 		message = strings.ReplaceAll(message, entry[0], entry[1])
 	}
+	if o.Image != nil {
+		message = strings.ReplaceAll(message, "--rootfs", "--image")
+	}
 	return strings.TrimPrefix(message, "config.json: ")
 }

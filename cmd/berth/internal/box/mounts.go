@@ -26,8 +26,8 @@ func (o *Options) mounts(c *Caller) []specs.Mount {
 		// Programs ask there what they may use.
 		list = append(list, specs.Mount{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"nosuid", "noexec", "nodev", "ro"}})
 	}
-	if name, ok := o.resolver(); ok {
-		list = append(list, bind(Bind{Source: name, Path: name}))
+	for _, b := range o.resolvers() {
+		list = append(list, bind(b))
 	}
 	if o.dir(c.Dir) == asItIs {
 		list = append(list, bind(Bind{Source: c.Dir, Path: c.Dir}))
@@ -77,16 +77,6 @@ func (o *Options) sysfs(c *Caller) specs.Mount {
 		return specs.Mount{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}}
 	}
 	return specs.Mount{Destination: "/sys", Type: "none", Source: "/sys", Options: []string{"rbind", "nosuid", "noexec", "nodev", "rro"}}
-}
-
-// resolver is the file that the host's /etc/resolv.conf leads to, where that is in
-// /run, of which the box has its own.
-func (o *Options) resolver() (string, bool) {
-	if !o.HostNet || o.Rootfs != "" {
-		return "", false
-	}
-	name, err := filepath.EvalSymlinks("/etc/resolv.conf")
-	return name, err == nil && strings.HasPrefix(name, "/run/")
 }
 
 // How the current directory is shown, read-only in any case.

@@ -17,6 +17,8 @@ type Options struct {
 	Command []string
 	// Rootfs is a directory to use as the root; "" for the host's own.
 	Rootfs string
+	// Image is what the image says that Rootfs was made of; nil for none.
+	Image *Image
 	// Workdir is where the command begins; "" for the current directory, or the root of
 	// a Rootfs.
 	Workdir string
@@ -42,6 +44,13 @@ type Options struct {
 	Pids    int64   // 0 for no limit
 	IO      []Throttle
 	Timeout time.Duration // 0 for none
+}
+
+// An Image is what an image has beside its files.
+type Image struct {
+	Env  []string
+	User string // USER[:GROUP], "" for root
+	Dir  string // where its command begins, "" for its root
 }
 
 // Limited reports whether the box needs a cgroup.

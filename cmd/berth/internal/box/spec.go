@@ -120,6 +120,8 @@ func (o *Options) workdir(c *Caller) string {
 	switch {
 	case o.Workdir != "":
 		return filepath.Join("/", o.Workdir)
+	case o.Image != nil:
+		return filepath.Join("/", o.Image.Dir)
 	case o.Rootfs != "":
 		return "/"
 	}
@@ -130,6 +132,9 @@ func (o *Options) workdir(c *Caller) string {
 // asked for by name.
 var passed = []string{"LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "NO_COLOR", "COLORTERM"}
 
+// passedToImages are those of them that say nothing of the machine's files, as locales do.
+var passedToImages = []string{"TERM", "NO_COLOR", "COLORTERM"}
+
 func (o *Options) env(c *Caller, user specs.User, home string) []string {
 	const usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	path := usual
@@ -137,12 +142,16 @@ func (o *Options) env(c *Caller, user specs.User, home string) []string {
 		path = value
 	}
 	env := []string{"PATH=" + path, "HOME=" + home, "container=berth"}
-	for _, name := range passed {
+	names, set := passed, o.Env
+	if o.Image != nil {
+		names, set = passedToImages, slices.Concat(o.Image.own(), o.Env)
+	}
+	for _, name := range names {
 		if value, ok := lookUp(c.Environ, name); ok {
 			env = append(env, name+"="+value)
 		}
 	}
-	for _, entry := range o.Env {
+	for _, entry := range set {
 		name, _, given := strings.Cut(entry, "=")
 		if !given {
 			value, ok := lookUp(c.Environ, name)
@@ -155,6 +164,11 @@ func (o *Options) env(c *Caller, user specs.User, home string) []string {
 		env = append(env, entry)
 	}
 	return env
+}
+
+// own is the image's environment: it passes nothing on by name, that is the caller's to do.
+func (i *Image) own() []string {
+	return slices.DeleteFunc(slices.Clone(i.Env), func(entry string) bool { return strings.IndexByte(entry, '=') < 1 })
 }
 
 func lookUp(environ []string, name string) (string, bool) {

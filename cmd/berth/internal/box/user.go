@@ -9,12 +9,17 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// user resolves --user by the files of the box's root, and finds the home.
+// user resolves --user, or what an image has for it, by the files of the root, and finds the home.
 func (o *Options) user(c *Caller) (specs.User, string, error) {
 	caller := specs.User{UID: uint32(c.UID), GID: uint32(c.GID)}
 	accounts := &rootfs.Accounts{Of: "the box", Open: o.open}
-	if o.User != "" {
-		user, home, err := accounts.User(o.User, caller)
+	name := o.User
+	if o.Image != nil {
+		// As everywhere images are run: what is not said is root's.
+		name, caller = cmp.Or(name, o.Image.User, "0"), specs.User{}
+	}
+	if name != "" {
+		user, home, err := accounts.User(name, caller)
 		return user, cmp.Or(home, "/"), err
 	}
 	if home, ok := lookUp(c.Environ, "HOME"); ok && o.Rootfs == "" {

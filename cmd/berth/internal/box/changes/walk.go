@@ -210,7 +210,12 @@ func (w *walker) attributes(c *Change) map[string]string {
 
 func (w *walker) deleted(name, lower string) {
 	var st unix.Stat_t
-	if unix.Lstat(lower, &st) == nil {
-		w.set.List = append(w.set.List, Change{Kind: Deleted, Path: name, State: stateOf(&st)})
+	if unix.Lstat(lower, &st) != nil {
+		return
 	}
+	c := Change{Kind: Deleted, Path: name, State: stateOf(&st)}
+	if c.kind() == unix.S_IFLNK {
+		c.Target, _ = os.Readlink(lower)
+	}
+	w.set.List = append(w.set.List, c)
 }

@@ -34,6 +34,9 @@ func (t *Tree) Apply(in io.Reader) error {
 
 // Entry brings one entry of a layer to the tree.
 func (t *Tree) Entry(h *tarfile.Header, contents io.Reader) error {
+	if t.entries++; t.Most > 0 && t.entries > t.Most {
+		return fmt.Errorf("there are more than %d entries", t.Most)
+	}
 	name, err := clean(h.Name)
 	if err != nil {
 		return err

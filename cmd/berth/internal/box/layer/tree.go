@@ -3,8 +3,10 @@ package layer
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,12 +34,15 @@ type Tree struct {
 	Literal bool
 	// Skipped counts what was left out: device nodes and sockets.
 	Skipped int
+	// Most is how many entries all layers may have together, 0 for any number.
+	Most int
 
 	parent   int    // the directory that was resolved last, -1 for none
 	at       string // its name
 	modes    map[string]dirMode
 	fresh    map[string]bool // what this layer has made
 	replaced int             // to name files by that are about to replace others
+	entries  int
 }
 
 // A dirMode is what a directory is to get in the end: until then we write to it.
@@ -204,7 +209,11 @@ func empty(dir int, name string, keep func(string) bool) error {
 // Finish gives directories their modes and times.
 func (t *Tree) Finish() error {
 	t.forget()
-	for name, want := range t.modes {
+	names := slices.Sorted(maps.Keys(t.modes))
+	// Those inside come first: what has its mode may no longer lead there.
+	slices.Reverse(names)
+	for _, name := range names {
+		want := t.modes[name]
 		fd, err := t.openat2(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 		switch err {
 		case nil:
