@@ -98,6 +98,11 @@ func (o *boxOptions) define(f *cli.Flags) {
 	})
 	f.Func("ro", "", "PATH[:PLACE]", "bind mount a host path, read-only", func(text string) error { return o.bind(text, false) })
 	f.Func("rw", "", "PATH[:PLACE]", "bind mount a host path; writes are kept", func(text string) error { return o.bind(text, true) })
+	f.Func("show", "", "PATH", "don't hide this secret (by default ~/.ssh, ~/.aws and the like are hidden, and for root /etc/shadow); / for all", func(text string) error {
+		name, err := box.RealPath(text)
+		o.Show = append(o.Show, name)
+		return err
+	})
 	f.Func("tmp", "", "PATH[:size=SIZE]", "mount an empty tmpfs", o.tmp)
 	f.Func("env", "e", "NAME[=VALUE]", "pass an environment variable, or set it; by default only PATH, HOME, TERM and the locale are passed", func(text string) error {
 		if text == "" || text[0] == '=' {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cmd/berth/internal/box"
+	"github.com/berth-runtime/berth/cmd/berth/internal/box/changes"
 	"github.com/berth-runtime/berth/cmd/internal/terminal"
 	"github.com/berth-runtime/berth/engine/container"
 	"github.com/berth-runtime/berth/engine/launch"
@@ -64,7 +66,7 @@ func (p *program) box(o *boxOptions, args []string) error {
 	if front.expired {
 		code = timedOut
 	}
-	report := box.Report{ID: created.ID, Status: code, TimedOut: front.expired, Wall: time.Since(began)}
+	report := box.Report{Hidden: o.Hidden, ID: created.ID, Status: code, TimedOut: front.expired, Wall: time.Since(began)}
 	if status.Signaled() {
 		report.Signal = unix.SignalName(status.Signal())
 	}
@@ -107,6 +109,7 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	// control and sizes work as without the box.
 	o.Terminal = terminal.IsTerminal(0) && terminal.IsTerminal(1) && terminal.IsTerminal(2)
 	front.whole = !o.Terminal
+	o.KeepsChanges = o.changes.wanted()
 	s, err := o.Spec(caller)
 	if err != nil {
 		return nil, err
@@ -136,8 +139,11 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 		o.denials = explainDenials(&options.IO)
 		o.denials.Default, o.denials.Capabilities = o.seccomp == "default", o.Capabilities()
 	}
-	if o.changes.wanted() {
+	switch {
+	case o.changes.wanted():
 		options.Scratch = o.changes.take
+	case len(o.Blanked) > 0:
+		options.Scratch = o.blank
 	}
 	created, err := r.Create(id, options)
 	if err != nil {
@@ -149,6 +155,19 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 		return nil, err
 	}
 	return created, nil
+}
+
+// blank puts the password files without the passwords into the memory for what is written.
+func (o *boxOptions) blank(s *container.Scratch) error {
+	defer s.Close()
+	var archive bytes.Buffer
+	if err := o.WriteBlanked(&archive); err != nil {
+		return fmt.Errorf("hide the passwords of this machine: %w (--show /etc/shadow)", err)
+	}
+	if err := changes.Fill(s, &archive); err != nil {
+		return fmt.Errorf("hide the passwords of this machine: %w (--show /etc/shadow)", err)
+	}
+	return nil
 }
 
 func boxID() (string, error) {

@@ -12,7 +12,7 @@ import (
 
 // mounts are what lies on the root file system. Those of the host that are not
 // named here are overlaid with it.
-func (o *Options) mounts(c *Caller) []specs.Mount {
+func (o *Options) mounts(c *Caller, more ...specs.Mount) []specs.Mount {
 	list := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "strictatime", "mode=755", "size=65536k"}},
@@ -32,6 +32,7 @@ func (o *Options) mounts(c *Caller) []specs.Mount {
 	if o.dir(c.Dir) == asItIs {
 		list = append(list, bind(Bind{Source: c.Dir, Path: c.Dir}))
 	}
+	list = append(list, more...)
 	for _, b := range o.Binds {
 		list = append(list, bind(b))
 	}

@@ -25,6 +25,7 @@ type Options struct {
 	User    string // USER[:GROUP]; "" for the caller
 	Env     []string
 	Binds   []Bind
+	Show    []string // secrets that are not to be hidden, by their real paths
 	Tmp     []string // directories to be empty, in memory
 	// TmpSize is the most that one of them may hold, in bytes.
 	TmpSize map[string]int64
@@ -32,6 +33,12 @@ type Options struct {
 	// Seccomp is the profile; nil for none.
 	Seccomp  *specs.LinuxSeccomp
 	Terminal bool
+
+	// KeepsChanges is set where what is written may be brought to the machine.
+	KeepsChanges bool
+	// Hidden are the secrets that Spec has hidden. Of these, Blanked are files that the box has
+	// to see without the passwords in them.
+	Hidden, Blanked []string
 
 	Hostname string // "" for the host's
 	Rlimits  []specs.POSIXRlimit

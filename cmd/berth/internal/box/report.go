@@ -1,6 +1,7 @@
 package box
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type Report struct {
 	// PidsRefused is how often a process could not be made for the limit.
 	PidsRefused *uint64
 	OOM         *OOM
+	Hidden      []string // the caller's and the machine's secrets that were not in the box
 	// Denied is what the seccomp profile refused.
 	Denied []*seccomptool.Denial
 }
@@ -159,7 +161,28 @@ func (r *Report) Text() string {
 	for _, d := range r.Denied {
 		row("denied", escape.Message(d.String()))
 	}
+	if len(r.Hidden) > 0 {
+		row("hidden", r.hidden(func(string) bool { return true }))
+	}
 	return b.String()
+}
+
+// hidden lists secrets, those in a home as a shell writes them.
+func (r *Report) hidden(which func(name string) bool) string {
+	var list []string
+	home := realPath(os.Getenv("HOME"))
+	for _, name := range r.Hidden {
+		if which(name) {
+			if home != "" && home != "/" && within(name, home) {
+				name = "~" + strings.TrimPrefix(name, home)
+			}
+			list = append(list, escape.Message(name))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return strings.Join(list, " ") + " (--show PATH)"
 }
 
 // few is how many refused calls are told to who has not asked for a report.
@@ -172,6 +195,9 @@ func (r *Report) Stopped() string {
 	text := r.limited()
 	if r.Status == 0 {
 		return text
+	}
+	if list := r.hidden(func(name string) bool { return !within(name, "/etc") }); list != "" {
+		text += "berth box: hidden: " + list + "\n"
 	}
 	for i, d := range r.Denied {
 		if i == few {
@@ -260,6 +286,11 @@ func (r *Report) JSON() []byte {
 	number(w, "peak", r.PeakPids)
 	number(w, "limit", r.PidsLimit)
 	number(w, "refused", r.PidsRefused)
+	w.End()
+	w.Key("hidden").Array()
+	for _, name := range r.Hidden {
+		w.String(name)
+	}
 	w.End()
 	w.Key("denied").Array()
 	for _, d := range r.Denied {

@@ -108,7 +108,9 @@ func (o *Options) Spec(c *Caller) (*specs.Spec, error) {
 	} else {
 		s.Linux.Resources.Devices = []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}
 	}
-	s.Mounts = o.mounts(c)
+	hidden, masked := o.hide(c)
+	s.Mounts = o.mounts(c, hidden...)
+	s.Linux.MaskedPaths = append(s.Linux.MaskedPaths, masked...)
 	if o.dir(c.Dir) == inOverlay {
 		s.Annotations[spec.RootReadonlyAnnotation] = c.Dir
 	}
