@@ -35,8 +35,11 @@ func node(t *testing.T) *Node {
 		m.Write("/sys/fs/cgroup"+path+"/memory.current", memory+"\n")
 		m.Write("/sys/fs/cgroup"+path+"/pids.current", "3\n")
 	}
-	for _, slice := range []string{"/kubepods.slice", "/kubepods.slice/kubepods-burstable.slice", "/kubepods.slice/kubepods-besteffort.slice"} {
+	// As the kernel sums it up.
+	for slice, use := range map[string][2]string{"/kubepods.slice": {"2684354560", "9"}, "/kubepods.slice/kubepods-burstable.slice": {"2147483648", "6"}, "/kubepods.slice/kubepods-besteffort.slice": {"0", "0"}} {
 		m.Group(slice)
+		m.Write("/sys/fs/cgroup"+slice+"/memory.current", use[0]+"\n")
+		m.Write("/sys/fs/cgroup"+slice+"/pids.current", use[1]+"\n")
 	}
 	running("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA.slice/cri-1.scope", "1073741824")
 	running("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA.slice/cri-2.scope", "1073741824")
@@ -118,7 +121,7 @@ func TestNarrow(t *testing.T) {
 			}
 		}
 	}
-	if got := (Style{Width: 80, Unicode: true}).parts(n); !strings.Contains(squeeze(got), "workloads /kub…slice cpu 0.00 3.25 0 6.0Gi") {
+	if got := (Style{Width: 80, Unicode: true}).parts(n); !strings.Contains(squeeze(got), "workloads /kub…slice cpu 0.00 3.25 2.5Gi 6.0Gi 9") {
 		t.Errorf("on 80 columns:\n%s", got)
 	}
 }

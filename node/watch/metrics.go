@@ -137,11 +137,11 @@ func (x *exposition) use(r *usage.Report) {
 	for _, l := range r.Levels {
 		x.sample("berth_node_containers", float64(l.Containers), "qos", l.Name)
 	}
-	x.family("berth_node_containers_memory_working_set_bytes", "gauge", "Memory of the running containers, by QoS level.")
+	x.family("berth_node_containers_memory_working_set_bytes", "gauge", "Memory of the workloads, without easily reclaimed file cache, by QoS level.")
 	for _, l := range r.Levels {
 		x.sample("berth_node_containers_memory_working_set_bytes", float64(l.Use.Memory), "qos", l.Name)
 	}
-	x.family("berth_node_containers_pids", "gauge", "Tasks of the running containers, by QoS level.")
+	x.family("berth_node_containers_pids", "gauge", "Tasks of the workloads, by QoS level.")
 	for _, l := range r.Levels {
 		x.sample("berth_node_containers_pids", float64(l.Use.PIDs), "qos", l.Name)
 	}

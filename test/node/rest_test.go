@@ -44,7 +44,17 @@ func rest(t testing.TB) *resting {
 	} else {
 		args = append(args, "--cgroup-root="+plainContainers(t))
 	}
-	cmd := exec.Command(program(t), args...)
+	r.start(exec.Command(program(t), args...))
+	if text := r.get("/metrics"); !strings.Contains(text, fmt.Sprintf("berth_node_containers{qos=\"workloads\"} %d\n", containers)) {
+		t.Fatalf("it does not see %d containers:\n%s", containers, text)
+	}
+	return r
+}
+
+// start runs a daemon until the end of the test, and waits until it listens.
+func (r *resting) start(cmd *exec.Cmd) {
+	t := r.TB
+	t.Helper()
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
@@ -52,7 +62,7 @@ func rest(t testing.TB) *resting {
 	}
 	r.pid = cmd.Process.Pid
 	t.Cleanup(func() {
-		cmd.Process.Kill()
+		_ = cmd.Process.Signal(syscall.SIGTERM) // strace passes it on
 		cmd.Wait()
 		if t.Failed() {
 			t.Logf("it said: %s", &said)
@@ -67,10 +77,6 @@ func rest(t testing.TB) *resting {
 			t.Fatal("the daemon does not listen")
 		}
 	}
-	if text := r.get("/metrics"); !strings.Contains(text, fmt.Sprintf("berth_node_containers{qos=\"workloads\"} %d\n", containers)) {
-		t.Fatalf("it does not see %d containers:\n%s", containers, text)
-	}
-	return r
 }
 
 // topGroup makes a cgroup at the top, which is gone with all below it after the test.

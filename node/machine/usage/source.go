@@ -168,14 +168,10 @@ func (s *source) group(at string) (Use, bool) {
 	return Use{CPU: s.processors(at), Memory: s.workingSet(at), PIDs: number(s.read(s.pids, at))}, true
 }
 
-// container measures one without the processors; false if nothing runs in it.
-func (s *source) container(at string) (Use, bool) {
-	u := Use{PIDs: number(s.read(s.pids, at))}
-	if u.PIDs == 0 && !s.populated(at, 0) {
-		return Use{}, false
-	}
-	u.Memory = s.workingSet(at)
-	return u, true
+// runs gives the tasks of a container; false if nothing runs in it.
+func (s *source) runs(at string) (tasks int64, ok bool) {
+	tasks = number(s.read(s.pids, at))
+	return tasks, tasks > 0 || s.populated(at, 0)
 }
 
 // populated is asked where the pids controller counts nothing, or is not there.

@@ -22,13 +22,20 @@ func (u *Use) add(o Use) {
 	u.PIDs += o.PIDs
 }
 
+// subtract leaves nothing below 0: the files are read one after the other.
+func (u *Use) subtract(o Use) {
+	u.CPU -= min(u.CPU, o.CPU)
+	u.Memory = max(u.Memory-o.Memory, 0)
+	u.PIDs = max(u.PIDs-o.PIDs, 0)
+}
+
 // Level is the workloads of a QoS level, or all of a node without levels.
 type Level struct {
 	Name       string `json:"name"`
 	Pods       int    `json:"pods"`
 	Containers int    `json:"containers"`
-	// Use is the sum over the running containers; of the processors, what the level's cgroup has
-	// used.
+	// Use is that of the level's cgroup, which its limit is compared with: containers that have
+	// ended may have left memory there, such as files in a pod's tmpfs.
 	Use Use `json:"use"`
 }
 
@@ -38,7 +45,7 @@ type Report struct {
 	Parts map[plan.Role]Use `json:"parts"`
 	// User is what the sessions of users use, which count as system-reserved.
 	User *Use `json:"user,omitempty"`
-	// Levels are the workloads. The processor time is that of the level's cgroup.
+	// Levels are the workloads.
 	Levels []Level `json:"levels"`
 	// Kubelet is the cgroup that the kubelet was found in.
 	Kubelet    string `json:"kubelet,omitempty"`
@@ -59,8 +66,8 @@ func (r *Report) Workloads() Level {
 // Measure looks at all parts of a plan.
 func Measure(m *machine.Machine, p *plan.Plan) *Report { return measure(m, p, true) }
 
-// Processors is Measure of the time on processors alone, without a look at each container: the
-// first of two looks, for what is used in between.
+// Processors is Measure without a look for containers: the first of two looks, for the time on
+// processors in between.
 func Processors(m *machine.Machine, p *plan.Plan) *Report { return measure(m, p, false) }
 
 func measure(m *machine.Machine, p *plan.Plan, all bool) *Report {
@@ -91,17 +98,18 @@ func measure(m *machine.Machine, p *plan.Plan, all bool) *Report {
 // Of measures one cgroup; false if it is not there.
 func Of(m *machine.Machine, at string) (Use, bool) { return newSource(m).group(at) }
 
-// walker finds the containers below a cgroup.
+// walker counts the containers below a cgroup.
 type walker struct {
 	*source
 	systemd bool
+	sum     bool // what they use is added up, since the cgroup above is the whole machine's
 }
 
 func levels(s *source, p *plan.Plan, top plan.Place, all bool) []Level {
-	w := walker{s, p.Driver == config.Systemd}
+	w := walker{s, p.Driver == config.Systemd, top.Path == "/"}
 	lower := p.Levels()
 	if len(lower) == 0 {
-		level := Level{Name: "workloads", Use: Use{CPU: s.processors(top.Path)}}
+		level := w.level("workloads", top.Path)
 		if all {
 			leave := w.enter(top.Path)
 			w.below(top.Path, 1, &level)
@@ -109,13 +117,13 @@ func levels(s *source, p *plan.Plan, top plan.Place, all bool) []Level {
 		}
 		return []Level{level}
 	}
-	guaranteed := Level{Name: "guaranteed", Use: Use{CPU: s.processors(top.Path)}}
+	guaranteed := w.level("guaranteed", top.Path)
 	list := []Level{}
 	skip := map[string]bool{}
 	for _, l := range lower {
 		skip[path.Base(l.Path)] = true
-		level := Level{Name: string(l.Role), Use: Use{CPU: s.processors(l.Path)}}
-		guaranteed.Use.CPU -= min(guaranteed.Use.CPU, level.Use.CPU) // it has none of its own between
+		level := w.level(string(l.Role), l.Path)
+		guaranteed.Use.subtract(level.Use)
 		if all {
 			w.pods(l.Path, nil, &level)
 		}
@@ -125,6 +133,15 @@ func levels(s *source, p *plan.Plan, top plan.Place, all bool) []Level {
 		w.pods(top.Path, skip, &guaranteed)
 	}
 	return append([]Level{guaranteed}, list...)
+}
+
+// level is one without its containers.
+func (w walker) level(name, at string) Level {
+	if w.sum {
+		return Level{Name: name, Use: Use{CPU: w.processors(at)}}
+	}
+	use, _ := w.group(at)
+	return Level{Name: name, Use: use}
 }
 
 // pods takes each cgroup below a QoS level for a pod, if something runs in it.
@@ -154,9 +171,11 @@ func (w walker) below(at string, depth int, level *Level) {
 			w.below(p, depth+1, level)
 			continue
 		}
-		if use, runs := w.container(p); runs {
+		if tasks, runs := w.runs(p); runs {
 			level.Containers++
-			level.Use.add(use)
+			if w.sum {
+				level.Use.add(Use{Memory: w.workingSet(p), PIDs: tasks})
+			}
 		}
 	}
 }
