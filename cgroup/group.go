@@ -17,6 +17,7 @@ type Group struct {
 	path       string
 	nodes      []node
 	force      bool
+	overruled  func(*NotOwnerError) // nil where no one asks, which spares the look at the owner
 	adopt      bool
 	intoFrozen bool
 	supervisor string
@@ -48,7 +49,7 @@ func (h *Host) newGroup(path string, o options) (*Group, error) {
 		}
 	}
 	g := &Group{
-		host: h, path: clean, force: o.force, adopt: o.adopt, intoFrozen: o.intoFrozen, supervisor: o.supervisor,
+		host: h, path: clean, force: o.force, overruled: o.overruled, adopt: o.adopt, intoFrozen: o.intoFrozen, supervisor: o.supervisor,
 	}
 	g.nodes = make([]node, 0, len(h.hierarchies))
 	for i := range h.hierarchies {

@@ -7,6 +7,7 @@ type Option func(*options)
 
 type options struct {
 	force      bool
+	overruled  func(*NotOwnerError)
 	adopt      bool
 	permitted  bool
 	intoFrozen bool
@@ -20,6 +21,12 @@ type options struct {
 // Force lets the group be written to and removed although it belongs to
 // another owner. It is for people who name that group and mean it.
 func Force() Option { return func(o *options) { o.force = true } }
+
+// Overruling is Force, and tells what was done that would have been refused without it, one
+// directory and operation at a time.
+func Overruling(tell func(refused *NotOwnerError)) Option {
+	return func(o *options) { o.force, o.overruled = true, tell }
+}
 
 // Adopt lets the group be written to although it has another owner, and
 // its processes be signalled, as Force does. What it was not made of by the

@@ -37,18 +37,34 @@ type NotOwnerError struct {
 }
 
 func (e *NotOwnerError) Error() string {
-	what := e.Op + " " + e.Path + ": "
-	switch e.Owner.Ownership {
-	case Systemd:
-		what += "it belongs to systemd's unit " + e.Owner.Unit
-		if strings.HasSuffix(e.Owner.Unit, ".slice") {
-			return what + ", and slices cannot be delegated (use a scope or a service with Delegate=yes in it, or force it)"
-		}
-		return what + ", which is not delegated (set Delegate=yes there, or force it)"
-	case Kernel:
-		return what + "it is the root of the hierarchy (name a group below it)"
+	advice := "use your own cgroup, or force it"
+	switch {
+	case e.Owner.Ownership == Kernel:
+		advice = "name a group below it"
+	case e.Owner.Ownership == Systemd && strings.HasSuffix(e.Owner.Unit, ".slice"):
+		advice = "use a scope or a service with Delegate=yes in it, or force it"
+	case e.Owner.Ownership == Systemd:
+		advice = "set Delegate=yes there, or force it"
 	}
-	return what + "it was not created by the caller (use your own cgroup, or force it)"
+	return e.Op + " " + e.Path + ": it " + e.Owner.String() + " (" + advice + ")"
+}
+
+// String says whose a group is, as what follows "it" or the group's name.
+func (o Owner) String() string {
+	switch o.Ownership {
+	case Ours:
+		return "was created by the caller"
+	case Delegated:
+		return "is delegated to the caller"
+	case Systemd:
+		if strings.HasSuffix(o.Unit, ".slice") {
+			return "belongs to systemd's unit " + o.Unit + ", and slices cannot be delegated"
+		}
+		return "belongs to systemd's unit " + o.Unit + ", which is not delegated"
+	case Kernel:
+		return "is the root of the hierarchy"
+	}
+	return "was not created by the caller"
 }
 
 // Is makes it ErrNotOwner, and a permission error.
@@ -197,33 +213,45 @@ func unitOf(path string) (name, at string) {
 // not use systemd have their groups.
 func (g *Group) mayCreate(n *node) error {
 	parent := parentOf(n.path)
-	if unit, _ := unitOf(parent); unit == "" || g.force || n.made > 0 {
+	if unit, _ := unitOf(parent); unit == "" || g.unasked() || n.made > 0 {
 		return nil
 	}
 	if owner := g.host.placeOwner(n, parent, parent); owner.Ownership == Systemd {
-		return &NotOwnerError{Op: "create", Path: n.full(""), Owner: owner}
+		return g.refuse(&NotOwnerError{Op: "create", Path: n.full(""), Owner: owner})
 	}
+	return nil
+}
+
+// unasked reports whether no one wants to know who the owner is: all is allowed.
+func (g *Group) unasked() bool { return g.force && g.overruled == nil }
+
+// refuse returns the refusal or, where it is overruled, tells it.
+func (g *Group) refuse(refused *NotOwnerError) error {
+	if !g.force {
+		return refused
+	}
+	g.overruled(refused)
 	return nil
 }
 
 // mayChange refuses writes into groups that are neither ours nor delegated.
 func (g *Group) mayChange(op string, n *node) error {
-	if n.made > 0 || g.force {
+	if n.made > 0 || g.unasked() {
 		return nil
 	}
 	if owner := g.ownerOf(n); owner.Ownership != Delegated {
-		return &NotOwnerError{Op: op, Path: n.full(""), Owner: owner}
+		return g.refuse(&NotOwnerError{Op: op, Path: n.full(""), Owner: owner})
 	}
 	return nil
 }
 
 // mayJoin refuses to put processes into units that are not delegated.
 func (g *Group) mayJoin(n *node) error {
-	if n.made > 0 || g.force {
+	if n.made > 0 || g.unasked() {
 		return nil
 	}
 	if owner := g.ownerOf(n); owner.Ownership == Systemd {
-		return &NotOwnerError{Op: "join", Path: n.full(""), Owner: owner}
+		return g.refuse(&NotOwnerError{Op: "join", Path: n.full(""), Owner: owner})
 	}
 	return nil
 }
@@ -232,7 +260,7 @@ func (g *Group) mayJoin(n *node) error {
 // not delegated. Elsewhere it is allowed: it takes nothing from the owner,
 // and without it a child could not be limited at all.
 func (g *Group) mayEnableIn(at *node) error {
-	if g.force {
+	if g.unasked() {
 		return nil
 	}
 	if unit, _ := unitOf(at.path); unit == "" {
@@ -244,7 +272,7 @@ func (g *Group) mayEnableIn(at *node) error {
 		}
 	}
 	if owner := g.host.placeOwner(at, at.path, at.path); owner.Ownership == Systemd {
-		return &NotOwnerError{Op: "enable controllers in", Path: at.full(""), Owner: owner}
+		return g.refuse(&NotOwnerError{Op: "enable controllers in", Path: at.full(""), Owner: owner})
 	}
 	return nil
 }

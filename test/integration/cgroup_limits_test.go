@@ -154,6 +154,14 @@ func TestCgroupSetTellsDifferences(t *testing.T) {
 	if got := tool(b, "get", "-n", "-r", name, path).OK(t).Stdout; got != name+": 8388608\n" {
 		t.Errorf("got %q", got)
 	}
+	// So is one that the kernel ignores, as version 1 does with this one since Linux 5.16.
+	const kmem = "memory.kmem.limit_in_bytes"
+	if _, err := os.Stat(filepath.Join(h.Dir, path, kmem)); err == nil {
+		r := tool(b, "set", kmem+"=1M", path).OK(t)
+		if got := fileOf(t, "memory", path, kmem, ""); got != "1048576" {
+			r.Warns(t, kmem, "1M", got)
+		}
+	}
 	// Nothing is written where one of the fields is wrong.
 	tool(b, "set", "memory.limit=16M", "cpu.period=10", path).Exits(t, 1)
 	if got := tool(b, "get", "-n", "-v", "-r", "memory.limit", path).OK(t).Stdout; got != "8388608\n" {

@@ -100,3 +100,24 @@ func TestCgroupOwnershipOnVersion2(t *testing.T) {
 		}
 	}
 }
+
+// The kernel's files are in the way of cgroups of their names, on version 1 in other hierarchies
+// than on version 2. Nothing is made then, in any hierarchy, and nothing is taken away.
+func TestCgroupNamedAsAFile(t *testing.T) {
+	b := harness.New(t)
+	path := demo(b)
+	before := b.Cgroups()
+	names := []string{"cgroup.procs"}
+	if slices.ContainsFunc(harness.Hierarchies(t), func(h harness.Hierarchy) bool { return !h.Unified }) {
+		names = append(names, "tasks")
+	}
+	for _, name := range names {
+		for _, args := range [][]string{{"create", path + "/new/" + name}, {"create", path + "/" + name + "/new"}, {"create", path + "/" + name}, {"run", "--path", path + "/new/" + name, "true"}} {
+			tool(b, args...).Fails(t, name, "file which the kernel has in each cgroup")
+			if after := b.Cgroups(); !slices.Equal(after, before) {
+				t.Errorf("%q leaves %q, and there was %q", args, after, before)
+			}
+		}
+		tool(b, "delete", "-r", "--force", path+"/"+name).Fails(t, name)
+	}
+}

@@ -185,12 +185,18 @@ func TestCgroupOfSomebodyElse(t *testing.T) {
 	// Children may be made, and are the maker's own.
 	tool(b, "create", "-g", "pids:"+path+"/child").OK(t)
 	tool(b, "set", "pids.max=5", path+"/child").OK(t)
-	tool(b, "set", "--force", "pids.max=6", path).OK(t)
+	forced := "--force: changes " + path + ", which was not created by the caller"
+	tool(b, "set", "--force", "pids.max=6", path).OK(t).Warns(t, forced)
 	if got := fileOf(t, "pids", path, "pids.max", "pids.max"); got != "6" {
 		t.Errorf("pids.max is %s after a forced set", got)
 	}
-	tool(b, "exec", "--force", "-g", "pids:"+path+"/child", "true").OK(t)
-	tool(b, "delete", "-r", "--force", path).OK(t)
+	if r := tool(b, "exec", "--force", "-g", "pids:"+path+"/child", "true").OK(t); r.Stderr != "" {
+		t.Errorf("of the caller's own cgroup it says %s", r.Stderr)
+	}
+	tool(b, "exec", "--force", "-g", "pids:"+path, "true").OK(t).Warns(t, forced)
+	if r := tool(b, "delete", "-r", "--force", path).OK(t).Warns(t, forced); strings.Count(r.Stderr, "\n") != 1 {
+		t.Errorf("it says more than once what it overrode:\n%s", r.Stderr)
+	}
 }
 
 // The refusal names the unit that a cgroup belongs to.

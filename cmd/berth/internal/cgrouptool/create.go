@@ -47,7 +47,7 @@ func (t *Tools) Create(target Target, access Access) (made []string, err error) 
 			t.Warn(fmt.Sprintf("%s cannot be marked as created by berth (%v): later commands need --force", dir, err))
 		}
 	}
-	if len(made) == 0 {
+	if len(made) == 0 && !t.Force {
 		if err := t.mayChange("create", g); err != nil {
 			t.Warn("it is there already: " + err.Error())
 		}

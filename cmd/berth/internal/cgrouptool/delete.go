@@ -108,7 +108,7 @@ func (t *Tools) moveUp(h *cgroup.Hierarchy, path string) error {
 	up := parent(path)
 	options := []cgroup.Option{cgroup.Only(h.String()), cgroup.Made(t.marked(up))}
 	if t.Force {
-		options = append(options, cgroup.Force())
+		options = append(options, cgroup.Overruling(t.overrule))
 	}
 	to, err := t.Host.Open(up, options...)
 	if err != nil {

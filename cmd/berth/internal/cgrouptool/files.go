@@ -197,7 +197,8 @@ func (t *Tools) write(g *cgroup.Group, s Setting) (ledger.Write, error) {
 	if !w.V2 && !home.Has(controller) {
 		w.Controller = home.String() // notify_on_release and such
 	}
-	// What the kernel rounds is told; words and lists come back in many spellings.
-	w.ReadBack = mode.Perm()&0o444 != 0 && strings.Trim(s.Value, "0123456789") == ""
+	// What the kernel rounds or ignores is told; words and lists come back in many spellings.
+	number := strings.TrimRight(s.Value, "kKmMgG") // as memparse reads sizes
+	w.ReadBack = mode.Perm()&0o444 != 0 && strings.Trim(number, "0123456789") == ""
 	return w, nil
 }

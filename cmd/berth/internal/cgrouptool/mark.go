@@ -1,9 +1,13 @@
 package cgrouptool
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/berth-runtime/berth/cgroup"
@@ -72,9 +76,6 @@ func (t *Tools) marked(path string) []string {
 // mayChange refuses what the group's owner has not allowed: package cgroup
 // asks for writes of limits; removing, entering and handing over ask here.
 func (t *Tools) mayChange(op string, g *cgroup.Group) error {
-	if t.Force {
-		return nil
-	}
 	record := t.marked(g.Path())
 	for _, h := range t.in(g) {
 		one, err := t.Host.Open(g.Path(), cgroup.Only(h.String()), cgroup.Made(record))
@@ -84,10 +85,28 @@ func (t *Tools) mayChange(op string, g *cgroup.Group) error {
 		owner := one.Owner()
 		one.Close()
 		if owner.Ownership != cgroup.Ours && owner.Ownership != cgroup.Delegated {
-			return &cgroup.NotOwnerError{Op: op, Path: t.dir(h, g.Path()), Owner: owner}
+			refused := &cgroup.NotOwnerError{Op: op, Path: t.dir(h, g.Path()), Owner: owner}
+			if !t.Force {
+				return refused
+			}
+			t.overrule(refused)
 		}
 	}
 	return nil
+}
+
+// overrule says what --force has allowed, once for each cgroup: it is a directory in each hierarchy.
+func (t *Tools) overrule(refused *cgroup.NotOwnerError) {
+	path := refused.Path
+	for _, h := range t.Host.Hierarchies() {
+		if below, ok := strings.CutPrefix(refused.Path, t.dir(h, "/")); ok && len(below) < len(path) {
+			path = below
+		}
+	}
+	if text := fmt.Sprintf("--force: changes %s, which %s", cmp.Or(path, "/"), refused.Owner); !slices.Contains(t.overruled, text) {
+		t.overruled = append(t.overruled, text)
+		t.Warn(text)
+	}
 }
 
 // gone reports whether an error says that a cgroup is not there any more: files

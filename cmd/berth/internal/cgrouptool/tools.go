@@ -14,14 +14,15 @@ import (
 // Tools works on the cgroups of one host.
 type Tools struct {
 	Host *cgroup.Host
-	// Force allows what the owner of a cgroup would have to do.
+	// Force allows what the owner of a cgroup would have to do, and warns of it.
 	Force bool
 	// Warn is told what does not stop a command.
 	Warn func(message string)
 
-	cut    bool   // it was told that some cgroups are too deep
-	closed bool   // it was told that some may not be looked into
-	root   string // "" for the machine, a directory for a copied or made-up tree
+	cut       bool     // it was told that some cgroups are too deep
+	closed    bool     // it was told that some may not be looked into
+	overruled []string // what was told of Force
+	root      string   // "" for the machine, a directory for a copied or made-up tree
 }
 
 // New detects the host's cgroups. root is "", or the directory of a copied tree
@@ -46,7 +47,7 @@ func (t *Tools) place(target Target) (path string, options []cgroup.Option, err 
 		options = append(options, cgroup.Only(homes(t.Host, target.Controllers)...))
 	}
 	if t.Force {
-		options = append(options, cgroup.Force())
+		options = append(options, cgroup.Overruling(t.overrule))
 	}
 	return path, options, nil
 }
