@@ -116,8 +116,10 @@ func under(g *cgroup.Group, limits *box.Options, args []string) (code int, err e
 
 func tellOOM(g *cgroup.Group, limits *box.Options) {
 	s, err := g.Stats(cgroup.Memory)
-	if err != nil || s.Memory == nil || s.Memory.Events == nil || s.Memory.Events.OOMKill == nil || *s.Memory.Events.OOMKill == 0 {
+	if err != nil || s.Memory == nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "berth cgroup run: %d OOM-killed: --memory %s is the limit\n", *s.Memory.Events.OOMKill, cgrouptool.Size(uint64(limits.Memory)))
+	if oom := box.OOMOf(limits, s.Memory); oom != nil {
+		fmt.Fprintln(os.Stderr, "berth cgroup run: "+oom.Killed())
+	}
 }

@@ -13,7 +13,8 @@ import (
 // is left of it.
 func TestCgroupRun(t *testing.T) {
 	b := harness.New(t)
-	path := demo(b) + "/limited"
+	parent := demo(b)
+	path := parent + "/limited"
 	run := func(args ...string) harness.Result {
 		return tool(b, append([]string{"run", "--path", path, "--pids", "20", "--memory", "32M"}, args...)...)
 	}
@@ -25,7 +26,16 @@ func TestCgroupRun(t *testing.T) {
 	if _, err := os.Stat(pids); !os.IsNotExist(err) {
 		t.Errorf("the cgroup: %v", err)
 	}
-	if r := run("sh", "-c", "head -c 100M /dev/zero | tail -c 90M > /dev/null; kill -TERM $$"); r.Code != 143 || !strings.Contains(r.Stderr, "OOM-killed: --memory 32.0M is the limit") {
+	if r := run("sh", "-c", "head -c 100M /dev/zero | tail -c 90M > /dev/null; kill -TERM $$"); r.Code != 143 || !strings.Contains(r.Stderr, "OOM-killed, by --memory 32.0M") {
+		t.Errorf("status %d: %s", r.Code, r.Stderr)
+	}
+	// Another's limit is not blamed on an option that was not given.
+	tool(b, "create", parent+"/tight").OK(t)
+	if r := tool(b, "set", "memory.limit=16M", "memory.swap=16M", parent+"/tight"); r.Code != 0 { // swap is not counted
+		tool(b, "set", "memory.limit=16M", parent+"/tight").OK(t)
+	}
+	r = tool(b, "run", "--path", parent+"/tight/inner", "sh", "-c", "head -c 100M /dev/zero | tail -c 90M > /dev/null; kill -TERM $$")
+	if r.Code != 143 || !strings.Contains(r.Stderr, "OOM-killed, by a limit above it") {
 		t.Errorf("status %d: %s", r.Code, r.Stderr)
 	}
 	if r := run("/no-such-program"); r.Code != 127 {

@@ -72,7 +72,7 @@ func (r *Report) Fill(o *Options, s *cgroup.Stats, usage *unix.Rusage) {
 			limit := uint64(o.Memory)
 			r.MemoryLimit = &limit
 		}
-		r.OOM = oomOf(o, m)
+		r.OOM = OOMOf(o, m)
 	}
 	if r.PeakMemory == nil {
 		peak := uint64(usage.Maxrss) * 1024
@@ -95,24 +95,26 @@ func (r *Report) Fill(o *Options, s *cgroup.Stats, usage *unix.Rusage) {
 	}
 }
 
-// oomOf finds out whose limit it was. A kill is counted in the cgroup of the
-// killed, the limit that was hit where it was set.
-func oomOf(o *Options, m *cgroup.MemoryStats) *OOM {
+// OOMOf finds out whose limit it was; nil if nothing was killed. A kill is counted in the cgroup of
+// the killed, the limit that was hit where it was set.
+func OOMOf(o *Options, m *cgroup.MemoryStats) *OOM {
 	if m.Events == nil || value(m.Events.OOMKill) == 0 {
 		return nil
 	}
-	by := "a limit above the box, or the machine's memory"
+	by := "a limit above it or the machine's memory"
 	if o.Memory != 0 && m.LimitHit() {
 		by = "--memory " + cgrouptool.Size(uint64(o.Memory))
 	}
 	return &OOM{Kills: *m.Events.OOMKill, By: by}
 }
 
-func processes(n uint64) string {
-	if n == 1 {
-		return "1 process"
+// Killed says how many processes, and by what.
+func (o *OOM) Killed() string {
+	text := "1 process"
+	if o.Kills != 1 {
+		text = strconv.FormatUint(o.Kills, 10) + " processes"
 	}
-	return strconv.FormatUint(n, 10) + " processes"
+	return text + " OOM-killed, by " + o.By
 }
 
 func value(n *uint64) uint64 {
@@ -141,7 +143,7 @@ func (r *Report) Text() string {
 			memory += " of " + cgrouptool.Size(*r.MemoryLimit)
 		}
 		if r.OOM != nil {
-			memory += "; " + processes(r.OOM.Kills) + " OOM-killed, by " + r.OOM.By
+			memory += "; " + r.OOM.Killed()
 		}
 		row("memory", memory)
 	}
@@ -217,7 +219,7 @@ func (r *Report) limited() string {
 	case r.OOM != nil && r.Signal == "SIGKILL":
 		what = r.end() + ", by " + r.OOM.By
 	case r.OOM != nil:
-		what = processes(r.OOM.Kills) + " OOM-killed, by " + r.OOM.By
+		what = r.OOM.Killed()
 	case value(r.PidsRefused) > 0:
 		what = "refused to create a process " + strconv.FormatUint(*r.PidsRefused, 10) + " times, by --pids " + strconv.FormatUint(*r.PidsLimit, 10)
 	default:
