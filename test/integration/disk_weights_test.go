@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +70,12 @@ func (d *weighedDisk) weight(n uint16) *specs.LinuxResources {
 	}}}}
 }
 
+// update writes a file for berth update.
+func (d *weighedDisk) update(b *harness.Box, weight int) string {
+	text := fmt.Sprintf(`{"blockIO":{"weightDevice":[{"major":%d,"minor":%d,"weight":%d}]}}`, d.major, d.minor, weight)
+	return b.WriteFile("update.json", text, 0o644)
+}
+
 // A disk is divided by BFQ, by iocost, or not at all; its weight goes to whichever it has, and both
 // are never needed.
 func TestCgroupWeightOfDisk(t *testing.T) {
@@ -101,8 +108,7 @@ func TestCgroupWeightOfDisk(t *testing.T) {
 				}
 			}
 			has(test.first)
-			update := `{"blockIO":{"weightDevice":[{"major":` + strconv.FormatInt(d.major, 10) + `,"minor":` + strconv.FormatInt(d.minor, 10) + `,"weight":300}]}}`
-			b.Berth("update", "--resources", b.WriteFile("update.json", update, 0o644), c.ID).OK(t)
+			b.Berth("update", "--resources", d.update(b, 300), c.ID).OK(t)
 			has(test.second)
 			c.Kill("KILL").WaitExit()
 			c.Delete()
@@ -110,23 +116,34 @@ func TestCgroupWeightOfDisk(t *testing.T) {
 	}
 }
 
-// systemd is told the weight of a disk, and writes it for either.
+// systemd is told the weight of a disk. It has its own way to make a weight of BFQ's out of one of
+// iocost's, but the file has the config's, after an update and a reload as well.
 func TestUnitWeightOfDisk(t *testing.T) {
 	b := systemdAsRoot(t)
 	d := needWeighedDisk(t)
-	for who, file := range map[string]string{"BFQ": "io.bfq.weight", "iocost": "io.weight"} {
-		t.Run(who, func(t *testing.T) {
-			d.by(t, who)
+	for _, test := range []struct{ who, file, first, second string }{
+		{"BFQ", "io.bfq.weight", "500", "300"},
+		{"iocost", "io.weight", "4950", "2930"},
+	} {
+		t.Run(test.who, func(t *testing.T) {
+			d.by(t, test.who)
 			c, unit := unitContainer(b, "/inside", "hang")
 			c.Spec.Linux.Resources = d.weight(500)
 			c.RunDetached()
-			if got, want := property(t, unit, "IODeviceWeight"), "/dev/block/"+d.number+" 4950"; got != want {
-				t.Errorf("IODeviceWeight is %q, want %q", got, want)
+			has := func(systemds, weight string) {
+				t.Helper()
+				if got, want := property(t, unit, "IODeviceWeight"), "/dev/block/"+d.number+" "+systemds; got != want {
+					t.Errorf("IODeviceWeight is %q, want %q", got, want)
+				}
+				if got := unitFile(t, unit, "io", "", test.file); !slices.Contains(strings.Split(got, "\n"), d.number+" "+weight) {
+					t.Errorf("%s has %q, want %s", test.file, got, weight)
+				}
 			}
-			// systemd has its own way to make a weight of BFQ's out of one of iocost's.
-			if got := unitFile(t, unit, "io", "", file); !strings.Contains(got, "\n"+d.number+" ") || who == "iocost" && !strings.Contains(got, " 4950") {
-				t.Errorf("%s has %q", file, got)
-			}
+			has("4950", test.first)
+			b.Berth("update", "--resources", d.update(b, 300), c.ID).OK(t)
+			has("2930", test.second)
+			systemctl(t, "daemon-reload")
+			has("2930", test.second)
 			c.Kill("KILL").WaitExit()
 			c.Delete()
 			gone(t, unit)

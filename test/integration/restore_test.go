@@ -109,10 +109,26 @@ func TestRestoreIntoAnotherCgroup(t *testing.T) {
 	c.Delete()
 }
 
-// A container comes back as a unit, with the limits that its config has now.
+// A container comes back as a unit, with the limits that its config has now: where that is said, and
+// where systemd is the init system.
 func TestRestoreAsUnit(t *testing.T) {
-	b := withCriu(t)
-	b.Globals = append(b.Globals, "--systemd-cgroup")
+	t.Run("by the option", func(t *testing.T) {
+		b := withCriu(t)
+		b.Globals = append(b.Globals, "--systemd-cgroup")
+		restoreAsUnit(t, b)
+	})
+	t.Run("by default", func(t *testing.T) {
+		b := withCriu(t)
+		if _, err := os.Stat("/run/systemd/system"); err != nil {
+			// In a mount namespace that is so, with the stand-in.
+			b.Wrap = []string{"unshare", "-m", "sh", "-c", "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system && exec \"$@\"", "sh"}
+		}
+		restoreAsUnit(t, b)
+	})
+}
+
+func restoreAsUnit(t *testing.T, b *harness.Box) {
+	t.Helper()
 	c := counter(b)
 	show := func(unit, name string) string { return property(t, unit, name) }
 	if _, err := os.Stat("/run/systemd/system"); err != nil {

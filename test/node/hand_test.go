@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,5 +137,25 @@ func TestDriftOfCgroups(t *testing.T) {
 	}
 	if _, err := os.Stat(work.Directory("pids")); !os.IsNotExist(err) {
 		t.Errorf("what was made is there: %v", err)
+	}
+}
+
+// A daemon that a person starts is in the cgroup of what started it, a service maybe, whose other
+// processes it leaves where they are.
+func TestWatchByHand(t *testing.T) {
+	m := mine(t)
+	if os.Getenv("INVOCATION_ID") == "" {
+		t.Skip("this is no service of systemd's")
+	}
+	before := m.read("/proc/self/cgroup")
+	dir := t.TempDir()
+	r := &resting{TB: t, socket: dir + "/http"}
+	t.Cleanup(func() { m.try(m.program, "undo", "--config=/dev/null", "--state-dir="+dir+"/state") })
+	r.start(exec.Command(m.program, "watch", "--config=/dev/null", "--state-dir="+dir+"/state", "--listen=unix:"+r.socket, "--kernel-parameters=off", "--oom-score-mode=off", "--berth-parent=off"))
+	if now := m.read("/proc/self/cgroup"); now != before {
+		t.Errorf("it has moved the test from\n%s\nto\n%s", before, now)
+	}
+	if its := m.read("/proc/" + strconv.Itoa(r.pid) + "/cgroup"); its != before {
+		t.Errorf("it is in\n%s\nand was started in\n%s", its, before)
 	}
 }
