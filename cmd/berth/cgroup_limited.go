@@ -10,9 +10,13 @@ import (
 	"syscall"
 
 	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/cgroup/systemd"
 	"github.com/berth-runtime/berth/cmd/berth/internal/box"
 	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/host"
+	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/settings"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,12 +28,13 @@ func (p *program) cgroupRun() *cli.Command {
 		Summary: "Run a command with limits, in its own cgroup.",
 		Help: "The command and everything it starts are in a new cgroup from its first instruction. When the\n" +
 			"command ends, what it left running is killed and the cgroup is removed. The exit status is the\n" +
-			"command's; if something was OOM-killed, a message says so.",
+			"command's; if something was OOM-killed, a message says so. Under systemd the cgroup is in a scope\n" +
+			"of its own, like a container's, and like one of systemd-run --scope.",
 		Examples: []string{"berth cgroup run --memory 8G -- make -j", "berth cgroup run --cpus 1.5 --pids 200 ./test-suite"},
 		Run:      func(args []string) error { return p.runLimited(&limits, path, args) },
 	}
 	limitFlags(&c.Flags, &limits)
-	c.Flags.String(&path, "path", "", "PATH", "name of the cgroup, which must not exist yet (default run-PID)")
+	c.Flags.String(&path, "path", "", "PATH", "name of the cgroup, which must not exist yet (default run-PID); under systemd without a scope")
 	return c
 }
 
@@ -39,6 +44,9 @@ func (p *program) runLimited(limits *box.Options, path string, args []string) er
 		return err
 	}
 	if path == "" {
+		if err := p.enterScope(tools); err != nil {
+			return err
+		}
 		path = "run-" + strconv.Itoa(os.Getpid())
 	}
 	target, err := cgrouptool.ParseTarget(path)
@@ -72,6 +80,17 @@ func (p *program) runLimited(limits *box.Options, path string, args []string) er
 		return &exitStatus{code: code}
 	}
 	return nil
+}
+
+// enterScope gives this process the place of a container, where that is a scope of systemd's. On
+// version 1 an ordinary user's systemd has no controllers, and so no limits, to give.
+func (p *program) enterScope(tools *cgrouptool.Tools) error {
+	s, err := p.settings()
+	user := host.UserSystemd()
+	if err != nil || s.Driver == settings.Cgroupfs || s.Driver == settings.Auto && !systemd.Booted() || user && tools.Host.Mode() != cgroup.Unified {
+		return err
+	}
+	return tools.EnterScope(plan.UnitParent(user, s.Parent), user)
 }
 
 // under runs a command under limits in a cgroup, and gives its exit status.

@@ -95,9 +95,9 @@ func unitPlace(cgroupsPath string, h *host.Host, o Options) (unit.Place, error) 
 		}
 		return unit.Place{Slice: slice, Unit: o.Placed.Unit}, nil
 	case cgroupsPath == "":
-		return unit.Below(unitParent(h, o), unitPrefix, o.ID)
+		return unit.Below(UnitParent(h.Systemd.User, o.Parent), unitPrefix, o.ID)
 	case o.PathNamesUnit && !path.IsAbs(cgroupsPath) && strings.Count(cgroupsPath, ":") != 2:
-		return unit.Below(unitParent(h, o), unitPrefix, cgroupsPath)
+		return unit.Below(UnitParent(h.Systemd.User, o.Parent), unitPrefix, cgroupsPath)
 	}
 	return unit.Resolve(cgroupsPath, o.ID, rootless)
 }
@@ -105,14 +105,14 @@ func unitPlace(cgroupsPath string, h *host.Host, o Options) (unit.Place, error) 
 // unitPrefix begins the names of our scopes.
 const unitPrefix = "berth"
 
-// unitParent is the path of the slice of containers that name none. The host's setting is of the
+// UnitParent is the path of the slice of containers that name none. The host's setting is of the
 // system's slices; a user's manager has a tree of its own, where his units are in user.slice.
-func unitParent(h *host.Host, o Options) string {
+func UnitParent(user bool, setting string) string {
 	switch {
-	case h.Systemd.User:
+	case user:
 		return "/user"
-	case o.Parent != "":
-		return o.Parent
+	case setting != "":
+		return setting
 	}
 	return "/machine"
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -244,8 +245,11 @@ func TestPlaceOfCgroupTools(t *testing.T) {
 		out := tool(b, append(append([]string{"run"}, args...), "cat", "/proc/self/cgroup")...).OK(t).Stdout
 		return out
 	}
-	if got := place("--pids", "20"); !strings.Contains(got, ":"+home+"/run-") {
-		t.Errorf("berth cgroup run is in %s, want %s/run-…", got, home)
+	if got := place("--pids", "20"); !regexp.MustCompile(`:/machine\.slice/berth-run-(\d+)\.scope/run-\d+\n`).MatchString(got) || strings.Contains(got, home) {
+		t.Errorf("berth cgroup run is in %s, want a scope in machine.slice", got)
+	}
+	if got := place("--pids", "20", "--path", b.Tag+"/b"); !strings.Contains(got, ":"+home+"/"+b.Tag+"/b\n") {
+		t.Errorf("berth cgroup run is in %s, want %s/%s/b", got, home, b.Tag)
 	}
 	tool(b, "delete", "-r", b.Tag).OK(t)
 	tool(b, "tree", "init.scope").Fails(t, "write /init.scope")
