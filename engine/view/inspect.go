@@ -66,10 +66,7 @@ func Inspect(c *container.Container) (*Inspection, error) {
 func inspectGroup(c *container.Container, i *Inspection) error {
 	g, err := c.OpenGroup()
 	if errors.Is(err, fs.ErrNotExist) {
-		// systemd knows only of a unit that failed by it, which takes memory.oom.group.
-		if i.OOMKills, i.OwnLimit = oomLogged(c); i.OOMKills == 0 {
-			i.UnitOOMKilled = c.UnitOOMKilled()
-		}
+		i.recorded(c)
 		return nil
 	}
 	if err == nil && g == nil {
@@ -82,11 +79,24 @@ func inspectGroup(c *container.Container, i *Inspection) error {
 	i.Limits = limitsNow(g, i.Plan.Cgroup.Writes)
 	stats, err := g.Stats(cgroup.Memory)
 	if err != nil || stats.Memory == nil || stats.Memory.Events == nil {
-		return nil // without the memory controller there is nothing to tell
+		// Of version 1 systemd removes the directories in its own hierarchies, and others are there
+		// still; or there is no memory controller, and nothing to tell.
+		if i.State.Status == "stopped" {
+			i.recorded(c)
+		}
+		return nil
 	}
 	i.OOMKills = value(stats.Memory.Events.OOMKill)
 	i.OwnLimit = stats.Memory.LimitHit()
 	return nil
+}
+
+// recorded finds out what others have on record of OOM kills in a cgroup that is gone.
+func (i *Inspection) recorded(c *container.Container) {
+	// systemd knows only of a unit that failed by it, which takes memory.oom.group.
+	if i.OOMKills, i.OwnLimit = oomLogged(c); i.OOMKills == 0 {
+		i.UnitOOMKilled = c.UnitOOMKilled()
+	}
 }
 
 func namespacesNow(pid int) []NamespaceNow {

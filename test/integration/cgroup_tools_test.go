@@ -66,8 +66,11 @@ func TestCgroupExec(t *testing.T) {
 	if len(got) == 0 {
 		t.Fatal("the command printed nothing")
 	}
+	own := readFile(t, "/proc/self/cgroup")
 	for _, line := range got {
-		if !strings.HasSuffix(line, ":"+path) {
+		// Where systemd has its units, beside hierarchies with controllers, a process stays in its own.
+		unit := !onV2(t) && (strings.HasPrefix(line, "0::") || strings.Contains(line, ":name=systemd:"))
+		if !strings.HasSuffix(line, ":"+path) && !(unit && strings.Contains(own, line+"\n")) {
 			t.Errorf("the command is not in the cgroup: %s", line)
 		}
 	}
