@@ -68,7 +68,7 @@ func TestCgroupExec(t *testing.T) {
 	}
 	own := readFile(t, "/proc/self/cgroup")
 	for _, line := range got {
-		// Where systemd has its units, beside hierarchies with controllers, a process stays in its own.
+		// Where systemd has its units, and others have the controllers, a process stays in its own.
 		unit := !onV2(t) && (strings.HasPrefix(line, "0::") || strings.Contains(line, ":name=systemd:"))
 		if !strings.HasSuffix(line, ":"+path) && !(unit && strings.Contains(own, line+"\n")) {
 			t.Errorf("the command is not in the cgroup: %s", line)

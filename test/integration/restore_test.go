@@ -109,8 +109,8 @@ func TestRestoreIntoAnotherCgroup(t *testing.T) {
 	c.Delete()
 }
 
-// A container comes back as a unit, with the limits that its config has now: where that is said, and
-// where systemd is the init system.
+// A container comes back as a unit, with the limits that its config has now: where that is said,
+// and where systemd is the init system.
 func TestRestoreAsUnit(t *testing.T) {
 	t.Run("by the option", func(t *testing.T) {
 		b := withCriu(t)

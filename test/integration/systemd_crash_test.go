@@ -13,9 +13,9 @@ import (
 )
 
 // Killed before it tells anybody anything, be it a file or systemd, create leaves something that
-// delete --force removes, or gc: state, processes, and the unit, which systemd may have made or not.
-// Every message and every record is a write; strace kills whoever of the engine first comes to its
-// Nth.
+// delete --force removes, or gc: state, processes, and the unit, which systemd may have made or
+// not. Every message and every record is a write; strace kills whoever of the engine first comes to
+// its Nth.
 func TestUnitAfterKilledCreate(t *testing.T) {
 	b := withSystemd(t)
 	strace := harness.NeedTool(t, "strace", "strace")
