@@ -245,7 +245,7 @@ func TestPlaceOfCgroupTools(t *testing.T) {
 		out := tool(b, append(append([]string{"run"}, args...), "cat", "/proc/self/cgroup")...).OK(t).Stdout
 		return out
 	}
-	if got := place("--pids", "20"); !regexp.MustCompile(`:/machine\.slice/berth-run-(\d+)\.scope/run-\d+\n`).MatchString(got) || strings.Contains(got, home) {
+	if got := place("--pids", "20"); !regexp.MustCompile(`:/machine\.slice/berth-run-(\d+)\.scope/run-\d+\n`).MatchString(got) || strings.Contains(got, home+"/") {
 		t.Errorf("berth cgroup run is in %s, want a scope in machine.slice", got)
 	}
 	if got := place("--pids", "20", "--path", b.Tag+"/b"); !strings.Contains(got, ":"+home+"/"+b.Tag+"/b\n") {

@@ -95,7 +95,7 @@ func (t *Tools) mayChange(op string, g *cgroup.Group) error {
 	return nil
 }
 
-// overrule says what --force has allowed, once for each cgroup, whatever number of directories it is.
+// overrule says what --force has allowed, once for each cgroup, however many directories it is.
 func (t *Tools) overrule(refused *cgroup.NotOwnerError) {
 	path := refused.Path
 	for _, h := range t.Host.Hierarchies() {
