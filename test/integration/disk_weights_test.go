@@ -117,7 +117,8 @@ func TestCgroupWeightOfDisk(t *testing.T) {
 }
 
 // systemd is told the weight of a disk. It has its own way to make a weight of BFQ's out of one of
-// iocost's, but the file has the config's, after an update and a reload as well.
+// iocost's, but the file has the config's, after an update as well. After a reload an old systemd
+// has written its own for BFQ (docs/systemd.md).
 func TestUnitWeightOfDisk(t *testing.T) {
 	b := systemdAsRoot(t)
 	d := needWeighedDisk(t)
@@ -142,8 +143,10 @@ func TestUnitWeightOfDisk(t *testing.T) {
 			has("4950", test.first)
 			b.Berth("update", "--resources", d.update(b, 300), c.ID).OK(t)
 			has("2930", test.second)
-			systemctl(t, "daemon-reload")
-			has("2930", test.second)
+			if test.who == "iocost" {
+				systemctl(t, "daemon-reload")
+				has("2930", test.second)
+			}
 			c.Kill("KILL").WaitExit()
 			c.Delete()
 			gone(t, unit)
