@@ -194,3 +194,40 @@ func TestCopyTree(t *testing.T) {
 		}
 	}
 }
+
+// What others may put into a directory is read only if it is a file of a certain length at most, and
+// in that directory.
+func TestReadAt(t *testing.T) {
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(filepath.Join(dir, "file"), []byte("0123456789"), 0o600))
+	must(os.Symlink("file", filepath.Join(dir, "link")))
+	must(unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	must(err)
+	defer unix.Close(fd)
+	if data, err := rootfs.ReadAt(fd, "file", 10); string(data) != "0123456789" || err != nil {
+		t.Errorf("%q, %v", data, err)
+	}
+	for name, want := range map[string]error{"link": unix.ELOOP, "fifo": rootfs.ErrNotRegular, "none": unix.ENOENT, "../" + filepath.Base(dir) + "/file": unix.EXDEV} {
+		if _, err := rootfs.ReadAt(fd, name, 10); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	if _, err := rootfs.ReadAt(fd, "file", 9); err == nil {
+		t.Error("more was read than is allowed")
+	}
+	f, err := rootfs.OpenFile(filepath.Join(dir, "file"))
+	must(err)
+	defer f.Close()
+	for most, want := range map[int64]string{3: "789", 10: "0123456789", 11: "0123456789"} {
+		if data, err := f.Tail(most); string(data) != want || err != nil {
+			t.Errorf("the last %d bytes: %q, %v", most, data, err)
+		}
+	}
+}
