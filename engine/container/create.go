@@ -297,9 +297,7 @@ func (m *maker) start() error {
 		return err
 	}
 	m.child = child
-	if !m.plan.Cgroup.None {
-		child.While(func() bool { return m.group != nil && m.groupFrozen() })
-	}
+	child.While(func() bool { return m.group != nil && m.groupFrozen() })
 	return nil
 }
 

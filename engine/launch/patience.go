@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-runtime/berth/internal/proc/procs"
 	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -21,21 +22,34 @@ type patience struct {
 	bound       time.Duration // 0 for ever
 	signals     int
 	interrupted func() bool
-	frozen      func() bool
+	stuck       func() error
 }
 
-// While lets a child that has no other bound be given up where it has stood still in a
-// frozen cgroup for as long as frozenBound: it is only just being made, and no other program
-// has a reason to stop it.
-func (c *Child) While(frozen func() bool) { c.frozen = frozen }
+// While lets a child that has no other bound be given up where it has stood still for as long as
+// stuckBound, in a frozen cgroup or stopped by a signal, which any process of its user may send: it
+// is only just being made, and no other program has a reason for either.
+func (c *Child) While(frozen func() bool) {
+	c.stuck = func() error {
+		if frozen() {
+			return &StuckError{stuckBound, "its cgroup is frozen (thaw it, or the cgroup above it that is: cgroup.freeze and freezer.state tell)"}
+		}
+		if s, err := procs.ReadStat(c.Pid); err == nil && s.State == 'T' {
+			return &StuckError{stuckBound, "another process has stopped it by SIGSTOP"}
+		}
+		return nil
+	}
+}
 
-const frozenBound = 5 * time.Second
+const stuckBound = 5 * time.Second
 
-// A FrozenError says that a child can't go on.
-type FrozenError struct{ After time.Duration }
+// A StuckError says that a child can't go on.
+type StuckError struct {
+	After time.Duration
+	Why   string
+}
 
-func (e *FrozenError) Error() string {
-	return fmt.Sprintf("the process has not gone on for %v, and its cgroup is frozen (thaw it, or the cgroup above it that is: cgroup.freeze and freezer.state tell)", e.After)
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("the process has not gone on for %v, and %s", e.After, e.Why)
 }
 
 // An Impatient error says that a process was waited for long enough.
@@ -78,8 +92,8 @@ func (p *patience) poll(fds []unix.PollFd) (bool, error) {
 		switch {
 		case bound > 0:
 			left = max(0, int(time.Until(began.Add(bound)).Milliseconds()))
-		case p.frozen != nil:
-			left = int(frozenBound.Milliseconds())
+		case p.stuck != nil:
+			left = int(stuckBound.Milliseconds())
 		}
 		n, err := sys.Poll(fds, left)
 		switch {
@@ -87,8 +101,8 @@ func (p *patience) poll(fds []unix.PollFd) (bool, error) {
 		case err != nil:
 			return true, nil // what is wrong, the read will tell
 		case n == 0 && bound == 0:
-			if p.frozen() {
-				return false, &FrozenError{After: frozenBound}
+			if err := p.stuck(); err != nil {
+				return false, err
 			}
 		case n == 0:
 			return false, &Impatient{After: bound, Told: told}
