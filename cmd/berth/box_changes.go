@@ -286,8 +286,8 @@ func (p *program) applyChanges(o *boxOptions, args []string) error {
 	return nil
 }
 
-// steady makes sure that an archive stays as it is shown until it is applied: of a file that another
-// user can write to, and of a pipe, it takes a copy.
+// steady makes sure that an archive stays as it is shown until it is applied: of a file that
+// another user can write to, and of a pipe, it takes a copy.
 func steady(file *os.File) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(file.Fd()), &st); err != nil {

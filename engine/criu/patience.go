@@ -67,8 +67,9 @@ func (s *Session) progress(o *Options) progress {
 	return p
 }
 
-// end waits for criu's end, and sees to it. One that does not even end by SIGKILL, as it waits for a
-// file system that does not answer or stands in a frozen cgroup, is left to who reaps our children.
+// end waits for criu's end, and sees to it. One that does not even end by SIGKILL, as it waits for
+// a file system that does not answer or is in a frozen cgroup, is left to whatever reaps our
+// children.
 func (s *Session) end() {
 	fd, err := unix.PidfdOpen(s.Pid, 0)
 	if err == nil {

@@ -195,8 +195,8 @@ func TestCopyTree(t *testing.T) {
 	}
 }
 
-// What others may put into a directory is read only if it is a file of a certain length at most, and
-// in that directory.
+// What others may put into a directory is read only if it is a file of a certain length at most,
+// and in that directory.
 func TestReadAt(t *testing.T) {
 	dir := t.TempDir()
 	must := func(err error) {

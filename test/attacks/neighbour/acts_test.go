@@ -58,9 +58,9 @@ func (a act) isFor(sh shape, c command) bool {
 	return true
 }
 
-// roots are the shapes that differ from the usual one in what is made of the root, with the commands
-// that make it: run has all that create and start do. What happens to names is the same for the
-// others.
+// roots are the shapes that differ from the usual one in what is made of the root, with the
+// commands that make it: run has all that create and start do. What happens to names is the same
+// for the others.
 var roots = map[string][]string{"hooked": {"run", "start"}, "mapped": {"run", "exec"}, "bare": {"run"}, rootless: {"run", "exec"}}
 
 // joining are the commands that look at which namespaces a process is in, or are let into them.

@@ -185,8 +185,8 @@ func (t *Tree) make(dir int, base string, h *tarfile.Header, contents io.Reader)
 	return unix.UtimesNanoAt(dir, base, []unix.Timespec{stamp, stamp}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// chmodFIFO gives a FIFO its mode. By the name alone it could be anything's by now: chmod(2) follows
-// a link that its new owner may have put there.
+// chmodFIFO gives a FIFO its mode. By the name alone it could be anything's by now: chmod(2)
+// follows a link that its new owner may have put there.
 func chmodFIFO(dir int, base string, mode uint32) error {
 	fd, err := unix.Openat(dir, base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
