@@ -28,8 +28,8 @@ func (s step) String() string { return strings.TrimSpace(fmt.Sprintf("%d %s %s",
 var inward = strings.Fields("close close_range fcntl fstat dup3 lseek prlimit64 getrlimit prctl umask mmap madvise rt_sigaction uname capset setsid")
 
 // stepped runs a command under test/fault. Each step from the first on, or from call to call that
-// at asks for, is handed to at, and each process that executes a program that is not the engine's to
-// executed, before that program's first instruction.
+// at asks for, is handed to at, and each process that executes a program that is not the engine's
+// to executed, before that program's first instruction.
 func stepped(cmd *harness.Command, first string, at func(step) (next string), executed func(pid int, exe string)) harness.Result {
 	t, socket := cmd.Box.T, cmd.Box.Path("steps")
 	t.Helper()
