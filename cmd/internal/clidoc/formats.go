@@ -51,7 +51,7 @@ func formats() []format {
 			{"org.systemd.property.NAME", "A property of the systemd unit, in GVariant text."},
 		}},
 		{"berth.toml", "the host's settings for berth, its shim and berth-node", []string{
-			"/etc/berth/berth.toml has lines of KEY = VALUE and comments, in the syntax of TOML. It may be missing. Unknown and duplicate keys and wrong values are errors with the line number. Options of the commands and of the shim override it.",
+			"/etc/berth/berth.toml has lines of KEY = VALUE and comments, in the syntax of TOML. It may be missing. Unknown and duplicate keys and wrong values are errors with the line number. The file is refused if another user owns it or everyone may write to it. Options of the commands and of the shim override it.",
 			"It is for containers whose config.json leaves their place open. An absolute cgroupsPath is always the path of a cgroup, and with --systemd-cgroup slice:prefix:name always names a unit. In a service or scope with Delegate=yes everything is below that unit.",
 		}, [][2]string{
 			{"cgroup-driver", "What creates their cgroups: systemd, cgroupfs, or auto (the default) for systemd if it is the init system."},
