@@ -5,7 +5,7 @@ import "golang.org/x/sys/unix"
 // Beside reports whether a process is beside us and no container's: it is in our pid namespace, and
 // in our mount namespace or one with the same root directory, as systemd gives its services. Only
 // what is cheap is looked at, and nothing that the process could hold up, as it could by its
-// arguments: those are in its memory, of which a page may be a file's that nobody serves.
+// arguments: those are in its memory, of which a page may be a file's on a silent file system.
 func Beside(pid int) bool {
 	if its, err := Of(pid, "pid"); err != nil || !isOurs(its, "pid") {
 		return false
