@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cmd/berth/internal/box"
-	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/spec"
+	"github.com/berth-runtime/berth/engine/supervisor"
 	"github.com/berth-runtime/berth/seccomp"
 )
 
@@ -22,12 +22,13 @@ type boxOptions struct {
 	keep    bool
 	tty     bool // -t was given
 	explain bool // what seccomp refuses
-	denials *seccomptool.Denials
+	denials *supervisor.Denials
 	report  string // text, json or none; "" for text on a terminal
 	into    string // the file that the report goes to; "" for standard error
 	file    *os.File
 	changes boxChanges
 	image   boxImage
+	learn   boxLearning
 }
 
 func (p *program) boxCommand() *cli.Command {
@@ -47,6 +48,7 @@ func (p *program) boxCommand() *cli.Command {
 			"berth box --memory 512M --cpus 1.5 -- ./server      # reproduce production's limits",
 			"berth box --timeout 30s --report json:use -- ./job  # resource usage, for a script",
 			"berth box --image debian.tar -- cat /etc/os-release # an image that docker save has written",
+			"berth box --learn p.json -- make test               # then: berth box --seccomp p.json -- make test",
 		},
 		Run: func(args []string) error { return p.box(o, args) },
 	}
@@ -125,6 +127,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 	f.String(&o.seccomp, "seccomp", "", "default|none|FILE", "seccomp profile; FILE has the format of linux.seccomp in config.json")
 	f.Bool(&o.explain, "explain-denials", "", denialsHelp+", in the report or if the command fails; on unless =false")
 	o.image.define(f)
+	o.learn.define(f)
 	o.changes.define(f)
 	o.words(f)
 	f.Bool(&o.keep, "keep", "", "keep the record of the box for berth inspect, until berth delete")

@@ -70,7 +70,7 @@ func (p *program) box(o *boxOptions, args []string) error {
 	if status.Signaled() {
 		report.Signal = unix.SignalName(status.Signal())
 	}
-	err = errors.Join(o.changes.tell(), p.reportBox(o, created, &report, status))
+	err = errors.Join(o.changes.tell(), p.reportBox(o, created, &report, status), o.learn.write(front, o.denials))
 	if err != nil {
 		return fail(err)
 	}
@@ -98,7 +98,7 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 		}
 		o.file = file
 	}
-	if err := o.changes.prepare(); err != nil {
+	if err := errors.Join(o.changes.prepare(), o.learn.prepare()); err != nil {
 		return nil, err
 	}
 	caller, err := box.Here()
@@ -135,8 +135,9 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	if o.Terminal {
 		options.Console = front.console
 	}
-	if o.explain && o.Seccomp != nil {
+	if o.explain && o.Seccomp != nil || o.learn.wanted() {
 		o.denials = explainDenials(&options.IO)
+		o.denials.Record, options.Learn = o.learn.record, o.learn.wanted()
 		o.denials.Default, o.denials.Capabilities = o.seccomp == "default", o.Capabilities()
 	}
 	switch {
@@ -183,7 +184,7 @@ func (p *program) reportBox(o *boxOptions, created *container.Created, report *b
 	if o.report == "" && terminal.IsTerminal(2) {
 		o.report = "text"
 	}
-	if o.denials != nil {
+	if o.explain && o.denials != nil {
 		report.Denied = o.denials.All()
 	}
 	told := o.account(created, report)

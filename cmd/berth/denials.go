@@ -7,6 +7,7 @@ import (
 	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/supervisor"
 	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/seccomp"
 )
@@ -19,8 +20,8 @@ func explainFlag(f *cli.Flags, on *bool) {
 }
 
 // explainDenials has the process's refused calls come to us. See docs/decisions/denials.md.
-func explainDenials(io *container.IO) *seccomptool.Denials {
-	d := seccomptool.NewDenials()
+func explainDenials(io *container.IO) *supervisor.Denials {
+	d := supervisor.NewDenials()
 	io.Refusals = func(profile *specs.LinuxSeccomp, filter *seccomp.Filter, fd int, keep func(*container.Denial)) error {
 		l, err := seccomp.Notify(fd)
 		if err != nil {
@@ -46,7 +47,7 @@ func (p *program) warnKilled(c *container.Container, status unix.WaitStatus) {
 }
 
 // warnDenials tells of them.
-func (p *program) warnDenials(d *seccomptool.Denials) {
+func (p *program) warnDenials(d *supervisor.Denials) {
 	if d == nil {
 		return
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/supervisor"
 	"github.com/berth-runtime/berth/internal/escape"
 	_ "github.com/berth-runtime/berth/internal/start/stack" // first of all
 	"golang.org/x/sys/unix"
@@ -22,6 +24,9 @@ func init() { debug.SetGCPercent(-1) }
 func main() { os.Exit(run()) }
 
 func run() int {
+	if os.Args[0] == container.SupervisorName {
+		return supervisor.Process(os.Args[1:])
+	}
 	keepDescriptors()
 	p := newProgram()
 	root := p.command()

@@ -146,7 +146,8 @@ func (p *program) runtime() (*container.Runtime, error) {
 		}
 		p.trace.Tell = p.log.Debug
 	}
-	r := &container.Runtime{Root: root, Driver: s.Driver, Parent: s.Parent, Warn: p.log.Warn, Debug: p.log.Debug, Trace: p.trace}
+	r := &container.Runtime{Root: root, Driver: s.Driver, Parent: s.Parent, Supervisor: "/proc/self/exe", LearnIn: s.Learn,
+		Warn: p.log.Warn, Debug: p.log.Debug, Trace: p.trace}
 	if p.debug {
 		r.OnPlan = p.tellPlan
 	}

@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 
-	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/supervisor"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +35,7 @@ func (p *program) runCommand() *cli.Command {
 
 func (p *program) run(id string, o *makeOptions, detach, keep, explain bool) error {
 	var notifier *container.Notifier
-	var denials *seccomptool.Denials
+	var denials *supervisor.Denials
 	defer func() { p.warnDenials(denials) }()
 	return p.attend(o, detach, keep, func(r *container.Runtime, options *container.CreateOptions) (*container.Created, error) {
 		options.Attached = true

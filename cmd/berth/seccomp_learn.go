@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/supervisor"
 	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/seccomp"
 )
@@ -64,12 +65,12 @@ func (p *program) seccompLearn(o *learnOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	filter, err := seccomptool.Filter()
+	filter, err := supervisor.Filter()
 	if err != nil {
 		return err
 	}
 	debug.SetGCPercent(100) // each call is some garbage
-	record := seccomptool.NewRecord(o.args)
+	record := supervisor.NewRecord(o.args)
 	status, err := p.supervise(path, args, o.stdout(), filter, record.Serve, record.Ended())
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (o *learnOptions) base() (*specs.LinuxSeccomp, error) {
 }
 
 func (o *learnOptions) write(profile *specs.LinuxSeccomp, command string) error {
-	data := seccomptool.JSON(profile)
+	data := supervisor.JSON(profile)
 	if o.kubernetes {
 		data = seccomptool.Kubernetes(profile, objectName(o.output, command))
 	}
@@ -185,7 +186,7 @@ func (p *program) checkProfile(o *learnOptions, profile *specs.LinuxSeccomp, pat
 	if err != nil {
 		return err
 	}
-	denials := seccomptool.NewDenials()
+	denials := supervisor.NewDenials()
 	serve := func(l *seccomp.Listener) { denials.Serve(profile, filter, "", l) }
 	fmt.Fprintln(os.Stderr, "berth seccomp learn: running it again under the profile")
 	status, err := p.supervise(path, args, o.stdout(), watched, serve, denials.Ended())

@@ -4,12 +4,17 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/berth-runtime/berth/engine/container"
+	"github.com/berth-runtime/berth/engine/supervisor"
 	"github.com/berth-runtime/berth/shim/bootstrap"
 	"github.com/berth-runtime/berth/shim/engine/choose"
 	"github.com/berth-runtime/berth/shim/server"
 )
 
 func main() {
+	if os.Args[0] == container.SupervisorName {
+		os.Exit(supervisor.Process(os.Args[1:]))
+	}
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "containerd-shim-berth-v2:", err)
 		os.Exit(1)

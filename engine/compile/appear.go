@@ -172,7 +172,7 @@ func WaitsWithMore(p *plan.Plan) bool {
 func (c *compiler) loadEarly(p *plan.Process) {
 	c.loadFilter(p)
 	c.early = true
-	c.sendListener()
+	c.sendListener(p)
 	if !loadsAsAdmin(p) {
 		return
 	}

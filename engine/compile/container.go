@@ -45,7 +45,8 @@ type compiler struct {
 	late     bool // it is a child that goes on, from appear on
 	loaded   bool // the seccomp filter is
 	listener program.Cell
-	early    bool // the filter is loaded before others see us
+	pass     uint64 // see plan.Seccomp, while the listener is handed over
+	early    bool   // the filter is loaded before others see us
 
 	// For remountEach: the path of the spare descriptor, and what one step says.
 	spare program.Addr
@@ -271,13 +272,21 @@ func (c *compiler) send(kind program.Ask, value uint64, fd func(into program.Add
 	control := c.Words(program.Int(20), program.Imm(1|1<<32), program.Int(0))
 	message := c.Words(program.Int(0), program.Int(0), iov.Arg(), program.Int(1), control.Arg(), program.Int(24), program.Int(0))
 	fd(control.Plus(16))
-	c.Call(unix.SYS_SENDMSG, c.report, message.Arg(), program.Int(unix.MSG_NOSIGNAL))
+	c.Call(unix.SYS_SENDMSG, c.passing(c.report, message.Arg(), program.Int(unix.MSG_NOSIGNAL))...)
 }
 
 // answer waits for the runtime. The end of the file means that the runtime is
 // gone or does not want to go on.
 func (c *compiler) answer() {
-	c.Call(unix.SYS_READ, c.report, c.buf.Arg(), program.Int(1)).ZeroFails()
+	c.Call(unix.SYS_READ, c.passing(c.report, c.buf.Arg(), program.Int(1))...).ZeroFails()
+}
+
+// passing has a call of three arguments let through by a filter that knows the pass.
+func (c *compiler) passing(args ...program.Arg) []program.Arg {
+	if c.pass == 0 {
+		return args
+	}
+	return append(args, program.Int(0), program.Int(0), program.Imm(c.pass))
 }
 
 // how is an open_how structure for openat2(2).

@@ -80,7 +80,7 @@ func (c *compiler) execute(p *plan.Process, path program.Cell) {
 	if p.Seccomp != nil && !c.loaded {
 		c.loadFilter(p)
 	}
-	c.sendListener()
+	c.sendListener(p)
 	name, at := programOf(p)
 	c.Because(at, "exec: "+quote(name))
 	c.Call(unix.SYS_EXECVE, path.Value(), argv, envp)
@@ -111,13 +111,15 @@ func (c *compiler) loadFilter(p *plan.Process) {
 // sendListener hands over the descriptor of a filter that notifies, once. What holds it can let any
 // call through that the filter asks about, and so a process that others can see holds it no longer
 // than it must.
-func (c *compiler) sendListener() {
+func (c *compiler) sendListener(p *plan.Process) {
 	if c.listener == (program.Cell{}) {
 		return
 	}
 	// A cell into another: the message must have it where the kernel looks for it.
 	c.Because("/linux/seccomp", "load the seccomp filter")
+	c.pass = p.Seccomp.Pass
 	c.askFD(program.AskListener, 0, func(into program.Addr) { c.Call(program.Set, c.listener.Value()).IntoAddr(into) })
+	c.pass = 0
 	if c.early {
 		c.Call(unix.SYS_CLOSE, c.listener.Value())
 	}

@@ -56,6 +56,7 @@ type IO struct {
 	Console     func(master *os.File) error
 	PidfdSocket string
 	Refusals    Refusals // of the seccomp filter, or nil
+	Learn       bool     // also have what the filter allows come to them, to be let through
 }
 
 // A Created is a container whose first process waits for its start in this
@@ -168,7 +169,9 @@ func (r *Runtime) planned(m *maker, id string, askSystemd func(*machine) error) 
 	if r.OnPlan != nil {
 		r.OnPlan(p, host.Missing(h.Host, h.Cgroups))
 	}
-	r.watch(&p.Process, m.o.Refusals)
+	if err := r.watch(p, &p.Process, &m.o.IO); err != nil {
+		return nil, err
+	}
 	m.spec, m.plan, m.host = s, p, h
 	return config, nil
 }

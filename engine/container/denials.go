@@ -51,11 +51,23 @@ const mostDenials = 256 << 10
 // several commands at once, each of which appends whole lines. The file is opened now, while this
 // process still may.
 func (c *Container) keepDenials() (func(*Denial), error) {
+	fd, err := c.openDenials()
+	if err != nil {
+		return nil, err
+	}
+	return KeepDenials(os.NewFile(uintptr(fd), deniedFile)), nil
+}
+
+func (c *Container) openDenials() (int, error) {
 	fd, err := unix.Openat(c.dir, deniedFile, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: c.ID + "/" + deniedFile, Err: err}
+		return -1, &os.PathError{Op: "open", Path: c.ID + "/" + deniedFile, Err: err}
 	}
-	f := os.NewFile(uintptr(fd), deniedFile)
+	return fd, nil
+}
+
+// KeepDenials writes to a container's file of them.
+func KeepDenials(f *os.File) func(*Denial) {
 	return func(d *Denial) {
 		if info, err := f.Stat(); err != nil || info.Size() > mostDenials {
 			return
@@ -63,7 +75,7 @@ func (c *Container) keepDenials() (func(*Denial), error) {
 		w := json.NewWriter(nil, "")
 		d.JSON(w)
 		_, _ = f.Write(append(w.Bytes(), '\n')) // it is told of as well
-	}, nil
+	}
 }
 
 // Denials are what has been refused so far, each kind once, in the order in which they came.

@@ -108,7 +108,9 @@ func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 	process.SetAffinity(o.Process.ExecCPUAffinity)
 	process.PreserveFDs = len(o.Preserve)
 	process.AddHome(func() string { return c.runtime.homeOf(c.Accounts().UserByID(process.UID)) })
-	c.runtime.watch(&process, o.Refusals)
+	if err := c.runtime.watch(p, &process, &o.IO); err != nil {
+		return nil, err
+	}
 	e := &execer{Container: c, o: o, plan: p, process: process}
 	if compile.WaitsWithMore(p) && c.atGate() {
 		return nil, fmt.Errorf("container %s: cannot exec before its start: its first process needs CAP_SYS_ADMIN until it has loaded the seccomp filter, and CAP_SYS_PTRACE could take that over (start it first, or set process.noNewPrivileges)", c.ID)

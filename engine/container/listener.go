@@ -9,6 +9,7 @@ import (
 	"github.com/berth-runtime/berth/engine/launch"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/json"
+	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/seccomp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
@@ -20,14 +21,51 @@ import (
 type Refusals func(profile *specs.LinuxSeccomp, filter *seccomp.Filter, listener int, keep func(*Denial)) error
 
 // watch has the process's filter ask about what it refuses, if there is what answers. Where that
-// can't be, the calls are refused as ever, and not named.
-func (r *Runtime) watch(p *plan.Process, refusals Refusals) {
-	if p.Seccomp == nil || refusals == nil {
-		return
+// can't be, the calls are refused as ever, and not named. What is to be recorded and can't be is an
+// error.
+func (r *Runtime) watch(container *plan.Plan, p *plan.Process, io *IO) error {
+	learn := io.Learn
+	if io.Refusals == nil {
+		if !r.supervises(container) {
+			return nil
+		}
+		learn = container.Learn
 	}
-	if err := p.Seccomp.Watch(); err != nil {
-		r.warn("what the seccomp filter refuses can't be named: %v", err)
+	if p.Seccomp == nil && !learn {
+		return nil
 	}
+	if io.Refusals == nil && learn {
+		// Before there is anything to undo.
+		dir, err := openLearned(r.LearnIn)
+		if err != nil {
+			return err
+		}
+		unix.Close(dir)
+	}
+	pass, err := sys.Random()
+	if err != nil {
+		return err
+	}
+	if p.Seccomp != nil {
+		own := *p.Seccomp // that of an added process is the container's
+		p.Seccomp = &own
+	}
+	if !learn {
+		if err := p.Seccomp.Watch(pass); err != nil {
+			r.warn("what the seccomp filter refuses can't be named: %v", err)
+		}
+		return nil
+	}
+	if p.Seccomp == nil {
+		if p.Seccomp, err = plan.Unconfined(); err != nil {
+			return err
+		}
+	}
+	killable := sys.SeccompFlagsKnown(seccomp.FlagWaitKillableRecv | seccomp.FlagNewListener)
+	if err := p.Seccomp.Learn(pass, killable); err != nil {
+		return fmt.Errorf("config.json: /linux/seccomp: the system calls can't be recorded: %w", err)
+	}
+	return nil
 }
 
 // deliverListenerOf is deliverListener when the process has its last pid, which is after the filter
@@ -57,7 +95,10 @@ func (c *Container) deliverListener(s *plan.Seccomp, pid, fd int, refusals Refus
 	if what, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err != nil || what != "anon_inode:seccomp notify" {
 		return fmt.Errorf("the container's init sent %q for a seccomp listener", what)
 	}
-	if s.Refuses != nil && refusals != nil {
+	if s.Refuses != nil && refusals == nil {
+		return c.supervise(s, fd)
+	}
+	if s.Refuses != nil {
 		keep, err := c.keepDenials()
 		if err != nil {
 			return fmt.Errorf("keep what the seccomp filter refuses: %w", err)

@@ -40,6 +40,11 @@ type Runtime struct {
 	OnPlan func(p *plan.Plan, lacks []string)
 	// EndLimit is how long a process that was killed may take to end; 0 is half a minute.
 	EndLimit time.Duration
+	// Supervisor is a program that calls supervisor.Process when it is called by the name of
+	// SupervisorName, for containers whose annotations ask for one; "" for none.
+	Supervisor string
+	// LearnIn is the directory for what those record; "" for none.
+	LearnIn string
 	// Trace is told what takes how long, or nil.
 	Trace *trace.Trace
 }

@@ -126,6 +126,9 @@ func (c *Container) passGate(hooks *specs.Hooks, env []string) error {
 			if err != nil {
 				return err
 			}
+			if err := c.runtime.watch(p, &p.Process, &IO{}); err != nil {
+				return err
+			}
 			return c.deliverListener(p.Process.Seccomp, c.Pid, fd, nil)
 		}
 		return refuse(ask, fd)

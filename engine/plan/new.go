@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/berth-runtime/berth/engine/host"
 	"github.com/berth-runtime/berth/engine/spec"
@@ -78,6 +77,7 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 		p.Hooks = *s.Hooks
 	}
 	problems := p.planDiscard(s.Annotations)
+	problems = append(problems, p.planSupervision()...)
 	p.Root.Handed = o.Handed && p.Root.Discard
 	userNS := p.Namespace(specs.UserNamespace) != nil
 	if !userNS {
@@ -255,25 +255,6 @@ func personality(in *specs.LinuxPersonality) *uint64 {
 	return &value
 }
 
-// handsOver says what keeps the first process from handing the listener of a filter
-// over, which it does when the filter binds it already: it sends it (sendmsg), and
-// reads that it may go on. By then a listener answers for a notifying read; before
-// the sending there is none, and it would wait for ever.
-func handsOver(profile *specs.LinuxSeccomp) string {
-	for _, call := range [...]string{"sendmsg", "read"} {
-		e, err := seccomp.ExplainSyscall(seccomp.NativeArch(), profile, call)
-		if err != nil || len(e.Archs) == 0 {
-			continue
-		}
-		result := e.Archs[0].Result
-		if result == "ALLOW" || result == "LOG" || result == "NOTIFY" && call == "read" {
-			continue
-		}
-		return "with SCMP_ACT_NOTIFY " + call + " has to be allowed, by which the listener is handed over; it is answered by " + result
-	}
-	return ""
-}
-
 // compileFilter compiles a seccomp profile.
 func compileFilter(profile *specs.LinuxSeccomp) (*Seccomp, *spec.Complaint) {
 	const at = "/linux/seccomp"
@@ -291,24 +272,4 @@ func compileFilter(profile *specs.LinuxSeccomp) (*Seccomp, *spec.Complaint) {
 		}
 	}
 	return &Seccomp{Filter: filter, ListenerPath: profile.ListenerPath, ListenerMetadata: profile.ListenerMetadata, Profile: profile}, nil
-}
-
-// Watch has the filter ask a listener about the calls that it refuses. ENOSYS is left to the
-// kernel, unless it is the answer to everything: it is what C libraries try first and do without,
-// for each process that they make (clone3).
-func (s *Seccomp) Watch() error {
-	var but []syscall.Errno
-	if errno := s.Profile.DefaultErrnoRet; errno == nil || *errno != uint(syscall.ENOSYS) {
-		but = []syscall.Errno{syscall.ENOSYS}
-	}
-	watched, err := s.Filter.Watched(but...)
-	if err != nil {
-		return err
-	}
-	// The listener has to be sent with the filter in force, and nothing answers before.
-	if handsOver(s.Profile) != "" {
-		return errors.New("the profile refuses sendmsg or read, by which the listener is handed over")
-	}
-	s.Filter, s.Refuses = watched, s.Filter
-	return nil
 }

@@ -31,7 +31,9 @@ type Plan struct {
 	Lacks   caps.Set
 	Process Process
 	Hooks   specs.Hooks
-	NoPivot bool
+	// NameDenials and Learn are what the annotations ask for about the seccomp filter.
+	NameDenials, Learn bool
+	NoPivot            bool
 	// NotifyDir is a directory on the host for the notify socket, "" for none.
 	NotifyDir string
 	// Init lets the container's first process stay a minder of the others, and
@@ -211,6 +213,11 @@ type Seccomp struct {
 	Profile          *specs.LinuxSeccomp
 	// Refuses is what the filter was before it was watched, nil for one that is not.
 	Refuses *seccomp.Filter
+	// Learns says that what it allows is asked about, too.
+	Learns bool
+	// Pass, if it is not 0, lets the init hand the listener over: the sixth argument of the calls
+	// by which it does.
+	Pass uint64
 }
 
 // Namespace returns the container's namespace of a type, or nil where it

@@ -10,6 +10,12 @@ const (
 	RootReadonlyAnnotation = "run.berth.root.readonly"
 	// LandlockPrefix begins those that limit access to files with Landlock.
 	LandlockPrefix = "run.berth.landlock."
+	// DenialsAnnotation has what the seccomp filter refuses named, where no command stays to do so:
+	// "true".
+	DenialsAnnotation = "run.berth.seccomp.denials"
+	// LearnAnnotation has the system calls recorded as a profile, in the directory that the host's
+	// settings name: "true".
+	LearnAnnotation = "run.berth.seccomp.learn"
 	// MachinedAnnotation registers the container with systemd-machined.
 	MachinedAnnotation = "run.berth.machined"
 	// SubgroupAnnotation puts the processes into a cgroup of this name inside of the

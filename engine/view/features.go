@@ -21,7 +21,7 @@ func Features(annotations map[string]string) *features.Features {
 		Annotations:   annotations,
 		// Those that become properties of the container's unit, and what of ours
 		// changes what a container may do or where it is; all that is known is here.
-		PotentiallyUnsafeConfigAnnotations: []string{"org.systemd.property.", spec.LandlockPrefix, spec.MachinedAnnotation, spec.SubgroupAnnotation},
+		PotentiallyUnsafeConfigAnnotations: []string{"org.systemd.property.", spec.LandlockPrefix, spec.LearnAnnotation, spec.MachinedAnnotation, spec.SubgroupAnnotation},
 		Linux: &features.Linux{
 			Namespaces: []string{
 				string(specs.CgroupNamespace), string(specs.IPCNamespace), string(specs.MountNamespace), string(specs.NetworkNamespace),

@@ -35,6 +35,9 @@ type Settings struct {
 	Parent string
 	// Root is the directory of berth's state; "" is the default.
 	Root string
+	// Learn is a directory for the seccomp profiles that are recorded of containers whose
+	// annotation asks for that; "" for none.
+	Learn string
 }
 
 // The keys of the file.
@@ -42,6 +45,7 @@ const (
 	driverKey = "cgroup-driver"
 	parentKey = "cgroup-parent"
 	rootKey   = "root"
+	learnKey  = "seccomp-learn-directory"
 )
 
 // Read gives the host's settings: the defaults if there is no file.
@@ -133,15 +137,15 @@ func Parse(file, text string) (Settings, error) {
 		seen[key] = true
 		var value string
 		switch key {
-		case driverKey, parentKey, rootKey:
+		case driverKey, parentKey, rootKey, learnKey:
 			if err := v.String(&value); err != nil {
 				return err
 			}
 		default:
-			if meant := typo.Meant(key, []string{driverKey, parentKey, rootKey}); meant != "" {
+			if meant := typo.Meant(key, []string{driverKey, parentKey, rootKey, learnKey}); meant != "" {
 				return fmt.Errorf("unknown key, is it %s?", meant)
 			}
-			return fmt.Errorf("unknown key: the keys are %s, %s and %s", driverKey, parentKey, rootKey)
+			return fmt.Errorf("unknown key: the keys are %s, %s, %s and %s", driverKey, parentKey, rootKey, learnKey)
 		}
 		switch key {
 		case driverKey:
@@ -151,7 +155,11 @@ func Parse(file, text string) (Settings, error) {
 			s.Parent = value
 			return CheckParent(value)
 		}
-		s.Root = value
+		if key == rootKey {
+			s.Root = value
+		} else {
+			s.Learn = value
+		}
 		if !path.IsAbs(value) {
 			return fmt.Errorf("%q is not an absolute path", value)
 		}

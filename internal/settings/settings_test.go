@@ -11,8 +11,8 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	s, err := Parse("berth.toml", "# a host\nroot = \"/srv/berth\" # state\n\ncgroup-driver = 'cgroupfs'\ncgroup-parent = \"/fleet/batch\"\n")
-	if want := (Settings{Cgroupfs, "/fleet/batch", "/srv/berth"}); err != nil || s != want {
+	s, err := Parse("berth.toml", "# a host\nroot = \"/srv/berth\" # state\n\ncgroup-driver = 'cgroupfs'\ncgroup-parent = \"/fleet/batch\"\nseccomp-learn-directory = \"/var/lib/learned\"\n")
+	if want := (Settings{Cgroupfs, "/fleet/batch", "/srv/berth", "/var/lib/learned"}); err != nil || s != want {
 		t.Errorf("%+v, %v; want %+v", s, err, want)
 	}
 	if s, err := Parse("berth.toml", ""); err != nil || s != (Settings{Driver: Auto}) {
@@ -23,10 +23,11 @@ func TestParse(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"\ncgroup-parnt = \"/a\"":                  "berth.toml: line 2: cgroup-parnt: unknown key, is it cgroup-parent?",
-		"colour = 1":                               "line 1: colour: unknown key: the keys are cgroup-driver, cgroup-parent and root",
+		"colour = 1":                               "line 1: colour: unknown key: the keys are cgroup-driver, cgroup-parent, root and seccomp-learn-directory",
 		"[cgroup]":                                 "line 1: \"[cgroup]\" is not of the form KEY = VALUE",
 		"cgroup-driver = \"sysd\"":                 "\"sysd\" is none of auto, cgroupfs and systemd",
 		"cgroup-driver = true":                     "true is not a string",
+		"seccomp-learn-directory = \"learned\"":    "\"learned\" is not an absolute path",
 		"root = \"run\"":                           "\"run\" is not an absolute path",
 		"root = \"/a\"\nroot = \"/b\"":             "line 2: root: it is given twice",
 		"cgroup-parent = \"/\"":                    "belongs to the init system",

@@ -26,7 +26,9 @@ type Engine struct {
 
 // New makes an engine that makes cgroups by the settings. warn is told what is odd but no error.
 func New(root string, s settings.Settings, warn func(string)) *Engine {
-	return &Engine{&container.Runtime{Root: root, Driver: s.Driver, Parent: s.Parent, Warn: warn}}
+	return &Engine{&container.Runtime{
+		Root: root, Driver: s.Driver, Parent: s.Parent, Supervisor: "/proc/self/exe", LearnIn: s.Learn, Warn: warn,
+	}}
 }
 
 // descriptors gives a process's streams to the engine, and the terminal's

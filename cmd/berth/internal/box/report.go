@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-runtime/berth/cgroup"
 	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
-	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
+	"github.com/berth-runtime/berth/engine/supervisor"
 	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/internal/json"
 	"golang.org/x/sys/unix"
@@ -38,7 +38,7 @@ type Report struct {
 	OOM         *OOM
 	Hidden      []string // the caller's and the machine's secrets that were not in the box
 	// Denied is what the seccomp profile refused.
-	Denied []*seccomptool.Denial
+	Denied []*supervisor.Denial
 }
 
 // OOM says what was OOM-killed, and by which limit.

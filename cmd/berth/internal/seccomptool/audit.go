@@ -9,6 +9,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/engine/supervisor"
 	"github.com/berth-runtime/berth/seccomp"
 )
 
@@ -64,7 +65,7 @@ func actionOf(code uint32) string {
 	case unix.SECCOMP_RET_TRAP:
 		return "TRAP"
 	case unix.SECCOMP_RET_ERRNO:
-		return "ERRNO " + errnoName(unix.Errno(code&unix.SECCOMP_RET_DATA))
+		return "ERRNO " + supervisor.Errno(unix.Errno(code&unix.SECCOMP_RET_DATA))
 	case unix.SECCOMP_RET_TRACE:
 		return "TRACE"
 	case unix.SECCOMP_RET_LOG:

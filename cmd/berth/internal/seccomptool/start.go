@@ -1,7 +1,6 @@
 package seccomptool
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/engine/launch"
+	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/program"
 	"github.com/berth-runtime/berth/internal/start/entry"
+	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/seccomp"
 )
 
@@ -25,12 +26,18 @@ type Supervised struct {
 // listener, from before the command is executed until all processes under the filter have ended.
 func Start(path string, args []string, stdout uintptr, filter *seccomp.Filter, serve func(*seccomp.Listener)) (*Supervised, error) {
 	spawn := &launch.Spawn{Stdio: [3]uintptr{0, stdout, 2}, Cgroup: -1}
-	pass, err := newPass()
+	pass, err := sys.Random()
 	if err != nil {
 		return nil, err
 	}
+	code, err := plan.WithPass(filter.Program, pass)
+	if err != nil {
+		return nil, err
+	}
+	loaded := *filter
+	loaded.Program = code
 	spawn.Program = func(n *launch.Numbers) (*program.Program, error) {
-		return compile(n.Report, path, args, filter, pass)
+		return compile(n.Report, path, args, &loaded, pass)
 	}
 	child, err := spawn.Start()
 	if err != nil {
@@ -71,9 +78,7 @@ func compile(report int, path string, args []string, filter *seccomp.Filter, pas
 	if slack := entry.Slack(); slack > 0 {
 		b.Call(unix.SYS_PRCTL, program.Int(unix.PR_SET_TIMERSLACK), program.Imm(slack))
 	}
-	code := append(exempt(pass), filter.Program...)
-	loaded := seccomp.Filter{Program: code}
-	fprog := b.Words(program.Imm(uint64(len(code))), b.Bytes(loaded.Bytes()).Arg())
+	fprog := b.Words(program.Imm(uint64(len(filter.Program))), b.Bytes(filter.Bytes()).Arg())
 	listener, without := b.Cell(), b.NewLabel()
 	load := func() *program.Op {
 		return b.Call(unix.SYS_SECCOMP, program.Int(unix.SECCOMP_SET_MODE_FILTER), program.Imm(uint64(filter.Flags)), fprog.Arg()).Into(listener)
@@ -108,34 +113,4 @@ func compile(report int, path string, args []string, filter *seccomp.Filter, pas
 	}
 	b.Call(unix.SYS_EXECVE, b.CString(path).Arg(), words(args), words(os.Environ()))
 	return b.Build(report)
-}
-
-// newPass makes the number by which the filter knows the calls of our own that come between its
-// loading and the command's execve, in an argument that none of them has. They must not wait for a
-// supervisor that has no listener yet, nor be taken for the command's. It is random: a call of the
-// command's is let through unseen only if its sixth argument is the very number, in all 64 bits.
-func newPass() (uint64, error) {
-	var b [8]byte
-	if _, err := unix.Getrandom(b[:], 0); err != nil { // which gives so few whole (getrandom(2))
-		return 0, fmt.Errorf("ask the kernel for a random number: %w", err)
-	}
-	return binary.NativeEndian.Uint64(b[:]), nil
-}
-
-// exempt allows what has the pass. It stands before the filter's instructions.
-func exempt(pass uint64) []seccomp.Instruction {
-	const (
-		load, equal, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
-		sixth            = 16 + 8*5 // struct seccomp_data, <linux/seccomp.h>
-	)
-	var words [8]byte
-	binary.NativeEndian.PutUint64(words[:], pass)
-	first, second := binary.NativeEndian.Uint32(words[:]), binary.NativeEndian.Uint32(words[4:])
-	return []seccomp.Instruction{
-		{Code: load, K: sixth},
-		{Code: equal, K: first, Jf: 3},
-		{Code: load, K: sixth + 4},
-		{Code: equal, K: second, Jf: 1},
-		{Code: ret, K: unix.SECCOMP_RET_ALLOW},
-	}
 }

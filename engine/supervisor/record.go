@@ -1,4 +1,4 @@
-package seccomptool
+package supervisor
 
 import (
 	"encoding/binary"
@@ -11,6 +11,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/engine/plan"
+	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/seccomp"
 )
 
@@ -18,6 +20,8 @@ import (
 type Record struct {
 	// Arguments asks for those.
 	Arguments bool
+	// Grown is called when there is a call that there was not before, while it waits; or nil.
+	Grown func()
 
 	mu    sync.Mutex
 	archs []specs.Arch
@@ -82,29 +86,14 @@ func NewRecord(arguments bool) *Record {
 	return &Record{Arguments: arguments, calls: map[key]*use{}, ended: make(chan struct{})}
 }
 
-// Filter notifies of every call, of all architectures, but those by which a thread ends or comes
-// back from a signal's handler: no program can do without them, and one of the latter that a signal
-// interrupts while it waits could not go on (the kernel would have it fail, sigreturn(2)).
+// Filter notifies of every call, of all architectures, but those of plan.Unasked.
 func Filter() (*seccomp.Filter, error) {
-	p := &specs.LinuxSeccomp{
-		DefaultAction: specs.ActNotify, Architectures: seccomp.Default().Architectures,
-		Syscalls: []specs.LinuxSyscall{{Names: append([]string{"sigreturn"}, always...), Action: specs.ActAllow}},
-		Flags:    killable(),
+	all, err := plan.Unconfined()
+	if err != nil {
+		return nil, err
 	}
-	return seccomp.Compile(p)
+	return plan.Learning(all.Profile, sys.SeccompFlagsKnown(seccomp.FlagWaitKillableRecv|seccomp.FlagNewListener))
 }
-
-// killable has signals wait while a call is looked at, where the kernel can (5.19).
-func killable() []specs.LinuxSeccompFlag {
-	flags := []specs.LinuxSeccompFlag{specs.LinuxSeccompFlagSpecAllow}
-	if slices.Contains(seccomp.Supported().SupportedFlags, string(specs.LinuxSeccompFlagWaitKillableRecv)) {
-		flags = append(flags, specs.LinuxSeccompFlagWaitKillableRecv)
-	}
-	return flags
-}
-
-// always are the calls that are let through unseen and in each profile.
-var always = []string{"exit", "exit_group", "restart_syscall", "rt_sigreturn"}
 
 // Serve lets all calls through and notes them, until there is none to come.
 func (r *Record) Serve(l *seccomp.Listener) {
@@ -130,11 +119,18 @@ func (r *Record) Serve(l *seccomp.Listener) {
 func (r *Record) Ended() <-chan struct{} { return r.ended }
 
 func (r *Record) note(c *seccomp.Call) {
+	if r.add(c) && r.Grown != nil {
+		r.Grown()
+	}
+}
+
+func (r *Record) add(c *seccomp.Call) (grown bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := key{c.Arch, c.Number}
 	u := r.calls[k]
 	if u == nil {
+		grown = true
 		u = &use{name: c.Name()}
 		if r.Arguments {
 			u.kind = argumentOf(u.name)
@@ -147,6 +143,7 @@ func (r *Record) note(c *seccomp.Call) {
 	if u.kind != nil && !u.whole {
 		u.add(c)
 	}
+	return grown
 }
 
 // add notes the argument. The kernel takes 32 bits of each of these.

@@ -1,4 +1,4 @@
-package seccomptool
+package supervisor
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/ptr"
 )
 
@@ -32,8 +33,10 @@ func (r *Record) Profile(base *specs.LinuxSeccomp) (*specs.LinuxSeccomp, error) 
 			return nil, err
 		}
 	}
-	for _, name := range append(always, fast...) {
-		p.calls[name] = nil
+	for _, name := range append(plan.Unasked(), fast...) {
+		if name != "sigreturn" { // only other architectures have it
+			p.calls[name] = nil
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,4 +1,4 @@
-package seccomptool
+package supervisor
 
 import (
 	"strconv"

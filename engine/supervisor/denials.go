@@ -1,4 +1,4 @@
-package seccomptool
+package supervisor
 
 import (
 	"errors"
@@ -23,6 +23,8 @@ type Denials struct {
 	// can be told which other one would allow a call.
 	Default      bool
 	Capabilities []string
+	// Record is given the calls that the profile allows, where they are asked about too; or nil.
+	Record *Record
 	// Keep is given each kind as it comes, if it is not nil.
 	Keep func(*container.Denial)
 
@@ -50,8 +52,8 @@ const most = 1000
 func NewDenials() *Denials { return &Denials{ended: make(chan struct{})} }
 
 // Serve answers until no process is left. The filter is the profile's, before it was watched; at is
-// the profile's JSON pointer. Never is a call let through here, whatever goes wrong:
-// what the filter doesn't refuse by an errno has no business here.
+// the profile's JSON pointer. Never is a call let through here that the filter refuses, whatever
+// goes wrong: what it doesn't refuse by an errno has no business here, unless it is recorded.
 func (d *Denials) Serve(profile *specs.LinuxSeccomp, filter *seccomp.Filter, at string, l *seccomp.Listener) {
 	d.filter, d.at = filter, at
 	d.rules, _ = seccomp.RulesOf(profile) // it was compiled, so it can be read
@@ -75,7 +77,11 @@ func (d *Denials) Serve(profile *specs.LinuxSeccomp, filter *seccomp.Filter, at 
 
 func (d *Denials) answer(c *seccomp.Call) error {
 	action, errno := d.filter.Verdict(c)
-	if action != specs.ActErrno {
+	switch {
+	case d.Record != nil && (action == specs.ActAllow || action == specs.ActLog):
+		d.Record.note(c)
+		return c.Continue()
+	case action != specs.ActErrno:
 		return c.Fail(unix.ENOSYS)
 	}
 	d.note(c, unix.Errno(errno))
@@ -91,7 +97,7 @@ func (d *Denials) note(c *seccomp.Call, errno unix.Errno) {
 		return
 	}
 	rule, _ := d.rules.Decide(c)
-	n := &Denial{Denial: container.Denial{Call: describe(c), Errno: errnoName(errno), Rule: d.at + rule}, Count: 1}
+	n := &Denial{Denial: container.Denial{Call: describe(c), Errno: Errno(errno), Rule: d.at + rule}, Count: 1}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known := slices.IndexFunc(d.kinds, func(k *Denial) bool { return k.Call == n.Call && k.Rule == n.Rule })
@@ -177,7 +183,8 @@ func (n *Denial) String() string {
 	return s
 }
 
-func errnoName(errno unix.Errno) string {
+// Errno is the name of an errno.
+func Errno(errno unix.Errno) string {
 	if name := unix.ErrnoName(errno); name != "" {
 		return name
 	}
