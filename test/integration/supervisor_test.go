@@ -101,7 +101,8 @@ func TestSupervisorNamesDenials(t *testing.T) {
 	reapSupervisors(t)
 }
 
-// A supervisor that is killed leaves refused calls refused: nothing hangs, and nothing is let through.
+// A supervisor that is killed leaves refused calls refused: nothing hangs, and nothing is let
+// through.
 func TestSupervisorKilled(t *testing.T) {
 	b := harness.New(t)
 	refused, allowed := fmt.Sprintf("syscall=%d,8", unix.SYS_PERSONALITY), fmt.Sprintf("syscall=%d,4294967295", unix.SYS_PERSONALITY)

@@ -48,6 +48,8 @@ func formats() []format {
 			{"run.berth.root.writes", "discard: writes to the root file system go to memory, and are lost with the container."},
 			{"run.berth.root.readonly", "/PATH: a directory of such a root file system that is read-only; unlike in a read-only mount, its sockets and FIFOs are not the host's."},
 			{"run.berth.landlock.read, run.berth.landlock.execute, run.berth.landlock.write", "Absolute paths, separated by colons, below which files may be read, executed, or written and created. Everything else is refused."},
+			{"run.berth.seccomp.denials", "true: a process of Berth's names what the seccomp filter refuses, for as long as the container runs, in berth inspect and events. It is not needed for run, exec and box, which have --explain-denials."},
+			{"run.berth.seccomp.learn", "true: it also records the system calls, as a profile ID.json in the directory that berth.toml names."},
 			{"org.systemd.property.NAME", "A property of the systemd unit, in GVariant text."},
 		}},
 		{"berth.toml", "the host's settings for berth, its shim and berth-node", []string{
@@ -56,6 +58,7 @@ func formats() []format {
 		}, [][2]string{
 			{"cgroup-driver", "What creates their cgroups: systemd, cgroupfs, or auto (the default) for systemd if it is the init system."},
 			{"cgroup-parent", "The cgroup that they are below, as an absolute path; under systemd /foo/bar is foo-bar.slice. The default is /machine (machine.slice) under systemd, and otherwise /berth. berth-node apply sets it to the cgroup of the workloads. Containers of ordinary users are in user.slice of their own systemd."},
+			{"seccomp-learn-directory", "Where seccomp profiles go that are recorded of containers with the annotation run.berth.seccomp.learn. It belongs to root and no one else may write to it. Without this key nothing is recorded."},
 			{"root", "The state directory of the root user's containers, /run/berth by default; that of the shim is an option of the shim."},
 		}},
 		{"berth-state", "a container's state, as shown by state and list and passed to hooks", []string{
