@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-runtime/berth/cmd/internal/terminal"
@@ -20,6 +20,8 @@ import (
 type foreground struct {
 	signals int           // readable where signals have come: a byte for each
 	early   []unix.Signal // that have come before there was a process to pass them on to
+	pid     atomic.Int32  // of the process, once there is one
+	resumed chan struct{} // gets a value when the terminal may be ours again
 	raw     *terminal.Raw
 	master  *os.File
 	output  sync.WaitGroup
@@ -49,11 +51,16 @@ const lasting = 1000
 // is made reaches its process once that runs.
 func (p *program) newForeground() (*foreground, error) {
 	var signals []unix.Signal
+	atTerminal := terminal.IsTerminal(0)
 	for n := unix.Signal(1); n <= 64; n++ {
 		switch n {
 		case unix.SIGURG, unix.SIGCHLD, unix.SIGKILL, unix.SIGSTOP, // Go's own, our child's, not to be caught
 			unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGPROF, unix.SIGPIPE, // faults of ours
 			32, 33: // the C library's
+		case unix.SIGTTIN, unix.SIGTTOU:
+			if !atTerminal { // a job in the background that reaches for it is to be stopped
+				signals = append(signals, n)
+			}
 		default:
 			signals = append(signals, n)
 		}
@@ -62,7 +69,7 @@ func (p *program) newForeground() (*foreground, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &foreground{signals: fd, deadline: -1, trace: p.trace}, nil
+	return &foreground{signals: fd, resumed: make(chan struct{}, 1), deadline: -1, trace: p.trace}, nil
 }
 
 // limit ends the process after a time.
@@ -81,15 +88,10 @@ func (f *foreground) console(master *os.File) error {
 	if err := terminal.ClearONLCR(int(master.Fd())); err != nil {
 		return err
 	}
-	if terminal.IsTerminal(0) {
-		raw, err := terminal.MakeRaw(0)
-		if err != nil {
-			return err
-		}
-		f.raw = raw
-		terminal.CopySize(0, int(master.Fd()))
+	if err := f.takeTerminal(); err != nil {
+		return err
 	}
-	go func() { _, _ = io.Copy(master, os.Stdin) }()
+	go f.copyInput(os.Stdin, master)
 	f.output.Add(1)
 	go func() {
 		defer f.output.Done()
@@ -103,6 +105,7 @@ func (f *foreground) wait(child *launch.Child) (unix.WaitStatus, error) {
 	defer f.trace.Begin("the program runs").End()
 	fds := []unix.PollFd{{Fd: int32(f.signals), Events: unix.POLLIN}, {Fd: int32(child.PidFD), Events: unix.POLLIN}, {Fd: int32(f.deadline), Events: unix.POLLIN}}
 	timeout := lasting
+	f.pid.Store(int32(child.Pid))
 	if len(f.early) > 0 {
 		f.forward(child)
 	}
@@ -151,6 +154,10 @@ func (f *foreground) interrupted() (end bool) {
 func (f *foreground) forward(child *launch.Child) {
 	pass := func(s unix.Signal) {
 		switch {
+		case s == unix.SIGTSTP && f.suspends():
+			f.suspend(child)
+		case s == unix.SIGCONT && terminal.IsTerminal(0):
+			f.resume(child)
 		case s != unix.SIGWINCH:
 			f.send(child, s)
 		case f.master != nil:

@@ -64,6 +64,19 @@ const (
 	saRestart  = 0x10000000
 )
 
+// DefaultSignal puts a caught signal back to what it does by default, until again is called.
+func DefaultSignal(s unix.Signal) (again func(), err error) {
+	var was, none sigaction
+	set := func(action, old *sigaction) unix.Errno {
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(action)), uintptr(unsafe.Pointer(old)), unsafe.Sizeof(none.mask), 0, 0)
+		return errno
+	}
+	if errno := set(&none, &was); errno != 0 {
+		return nil, fmt.Errorf("stop catching %s: %w", unix.SignalName(s), errno)
+	}
+	return func() { set(&was, nil) }, nil
+}
+
 // catchHandler and catchRestorer give the addresses of instructions that are
 // never called from Go.
 func catchHandler() uintptr

@@ -17,7 +17,7 @@ func CatchSignals(signals ...unix.Signal) (int, error) {
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return -1, fmt.Errorf("make a pipe for signals: %w", err)
 	}
-	caught := make(chan os.Signal, 128)
+	caught = make(chan os.Signal, 128)
 	for _, s := range signals {
 		signal.Notify(caught, s)
 	}
@@ -29,4 +29,12 @@ func CatchSignals(signals ...unix.Signal) (int, error) {
 		}
 	}()
 	return ends[0], nil
+}
+
+var caught chan os.Signal
+
+// DefaultSignal puts a caught signal back to what it does by default, until again is called.
+func DefaultSignal(s unix.Signal) (again func(), err error) {
+	signal.Reset(s)
+	return func() { signal.Notify(caught, s) }, nil
 }
