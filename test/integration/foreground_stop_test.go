@@ -88,7 +88,12 @@ func TestForegroundStopsInside(t *testing.T) {
 	term.Until("inside\r\n")
 	term.Write("\x1a")
 	term.Until("Stopped")
-	term.Write("kill -KILL %1; wait %1; echo \"in <$container>\"; exit 3\r")
+	term.Until("# ")
+	term.Write("fg\r")
+	term.Until("read x'\r\n")
+	term.Write("word\r")
+	term.Until("# ")
+	term.Write("echo \"in <$container>\"; exit 3\r")
 	term.Until("in <berth>\r\n")
 	term.Until("\r\n") // exit
 	term.Until("$ ")
