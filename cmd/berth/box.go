@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/cmd/berth/internal/box"
+	"github.com/berth-runtime/berth/cmd/berth/internal/box/nat"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/engine/supervisor"
@@ -29,6 +30,9 @@ type boxOptions struct {
 	changes boxChanges
 	image   boxImage
 	learn   boxLearning
+	net     string // "" for none, or for nat if there are ports
+	ports   []nat.Port
+	nat     *nat.Network // nil for another network
 }
 
 func (p *program) boxCommand() *cli.Command {
@@ -91,12 +95,18 @@ func (o *boxOptions) define(f *cli.Flags) {
 		o.IO = append(o.IO, t)
 		return err
 	})
-	f.Func("net", "", "none|host", "network: loopback only (the default), or the host's", func(text string) error {
-		if text != "none" && text != "host" {
-			return fmt.Errorf("%q is neither none nor host", text)
+	f.Func("net", "", "none|nat|host", "network: loopback only (the default), one of its own that reaches out by pasta or slirp4netns, or the host's", func(text string) error {
+		switch text {
+		case "none", "nat", "host":
+			o.net, o.HostNet = text, text == "host"
+			return nil
 		}
-		o.HostNet = text == "host"
-		return nil
+		return fmt.Errorf("%q is none of none, nat and host", text)
+	})
+	f.Func("publish", "p", "[ADDRESS:]HOSTPORT:PORT[/udp]", "reach a port of the box by one of the host's; with --net nat, which it implies", func(text string) error {
+		port, err := nat.ParsePort(text)
+		o.ports = append(o.ports, port)
+		return err
 	})
 	f.Func("ro", "", "PATH[:PLACE]", "bind mount a host path, read-only", func(text string) error { return o.bind(text, false) })
 	f.Func("rw", "", "PATH[:PLACE]", "bind mount a host path; writes are kept", func(text string) error { return o.bind(text, true) })

@@ -38,6 +38,7 @@ func (p *program) box(o *boxOptions, args []string) error {
 	}
 	defer front.close()
 	defer o.changes.close()
+	defer o.closeNetwork()
 	fail := func(err error) error {
 		return &exitStatus{code: boxStatus(err), err: errors.New("berth box: " + o.Blame(err.Error())), plain: true}
 	}
@@ -48,6 +49,9 @@ func (p *program) box(o *boxOptions, args []string) error {
 	defer created.Close()
 	if o.Timeout > 0 {
 		err = front.limit(o.Timeout)
+	}
+	if err == nil {
+		err = o.connect(created.Process().Pid)
 	}
 	if err == nil {
 		err = created.Go()
@@ -99,6 +103,9 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 		o.file = file
 	}
 	if err := errors.Join(o.changes.prepare(), o.learn.prepare()); err != nil {
+		return nil, err
+	}
+	if err := o.makeNetwork(); err != nil {
 		return nil, err
 	}
 	caller, err := box.Here()

@@ -43,9 +43,6 @@ func (o *boxOptions) words(f *cli.Flags) {
 	f.Bool(new(bool), "interactive", "i", "no effect: standard input is always passed on")
 	f.Bool(&o.tty, "tty", "t", "no effect: a box has a terminal if its three standard streams are one")
 	f.Bool(new(bool), "rm", "", "no effect: a box is removed when it ends, unless --keep")
-	f.Func("publish", "p", "PORT", "", func(string) error {
-		return errors.New("a box has no ports to publish: use --net host (for a limit on processes, --pids)")
-	}).Hidden = true
 }
 
 // misread finds a command line that means what the letter -t meant before.

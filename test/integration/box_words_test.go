@@ -75,7 +75,9 @@ func TestBoxRefusesWords(t *testing.T) {
 		want string
 	}{
 		{[]string{"-t", "30s", "--", "/bin/true"}, "--timeout 30s"},
-		{[]string{"-p", "8080:80", "--", "/bin/true"}, "--net host"},
+		{[]string{"-p", "80", "--", "/bin/true"}, "HOSTPORT:80"},
+		{[]string{"--net", "host", "-p", "8080:80", "--", "/bin/true"}, "all its ports are the host's"},
+		{[]string{"--net", "none", "-p", "8080:80", "--", "/bin/true"}, "--net nat"},
 		{[]string{"-v", "data:/data", "--", "/bin/true"}, "no named volumes"},
 		{[]string{"-v", "/usr", "--", "/bin/true"}, "SRC:DST"},
 		{[]string{"-v", "/usr:/u:exec", "--", "/bin/true"}, "unknown option exec"},

@@ -30,6 +30,9 @@ type Options struct {
 	// TmpSize is the most that one of them may hold, in bytes.
 	TmpSize map[string]int64
 	HostNet bool
+	// Resolver is the file to be seen as /etc/resolv.conf with a network that is neither the
+	// host's nor none.
+	Resolver string
 	// Seccomp is the profile; nil for none.
 	Seccomp  *specs.LinuxSeccomp
 	Terminal bool

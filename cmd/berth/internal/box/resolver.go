@@ -6,14 +6,17 @@ import (
 	"strings"
 )
 
-// resolvers are the files by which names are found as on the host, where the network is the host's.
+// resolvers are the files by which names are found, where there is a network.
 func (o *Options) resolvers() []Bind {
-	if !o.HostNet {
-		return nil
-	}
 	name, err := filepath.EvalSymlinks("/etc/resolv.conf")
 	switch {
-	case err != nil:
+	case o.Resolver != "" && o.Rootfs != "":
+		return []Bind{{Source: o.Resolver, Path: o.inRoot("/etc/resolv.conf")}}
+	case o.Resolver != "" && err != nil:
+		return []Bind{{Source: o.Resolver, Path: "/etc/resolv.conf"}}
+	case o.Resolver != "":
+		return []Bind{{Source: o.Resolver, Path: name}}
+	case !o.HostNet, err != nil:
 		return nil
 	case o.Image != nil:
 		return []Bind{{Source: name, Path: o.inRoot("/etc/resolv.conf")}, {Source: realPath("/etc/hosts"), Path: o.inRoot("/etc/hosts")}}

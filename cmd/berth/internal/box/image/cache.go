@@ -70,7 +70,7 @@ func (c *Cache) lock(name string) (*os.File, error) {
 		return f, closeOn(f, err)
 	}
 	over := make(chan struct{})
-	go func() { // which nobody waits for if we are to end: the process does
+	go func() { // it goes on if we are to end, and then the process does
 		err = flock(f, unix.LOCK_EX)
 		close(over)
 	}()

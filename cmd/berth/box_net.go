@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/berth-runtime/berth/cmd/berth/internal/box/nat"
+)
+
+// makeNetwork prepares a network that reaches out, before the box is there.
+func (o *boxOptions) makeNetwork() (err error) {
+	switch {
+	case o.net == "" && len(o.ports) > 0:
+		o.net = "nat"
+	case o.net == "host" && len(o.ports) > 0:
+		return errors.New("-p: with --net host all its ports are the host's")
+	case o.net == "none" && len(o.ports) > 0:
+		return errors.New("-p: it takes --net nat")
+	}
+	if o.net != "nat" {
+		return nil
+	}
+	if o.nat, o.Resolver, err = nat.New(o.ports); err != nil {
+		return fmt.Errorf("--net nat: %w", err)
+	}
+	return nil
+}
+
+// connect brings it up, before the command begins.
+func (o *boxOptions) connect(pid int) error {
+	if o.nat == nil {
+		return nil
+	}
+	defer o.nat.Settle()
+	if err := o.nat.Connect(pid, os.Geteuid() != 0); err != nil {
+		return fmt.Errorf("--net nat: %w", err)
+	}
+	return nil
+}
+
+func (o *boxOptions) closeNetwork() {
+	if o.nat != nil {
+		o.nat.Close()
+	}
+}
