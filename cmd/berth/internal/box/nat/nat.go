@@ -93,7 +93,8 @@ func resolvConf(address string) []byte {
 }
 
 // keeper runs the program until its own standard input is at its end, by which it notices even that
-// berth was killed. A signal at the parent's death would be lost when the program changes its rights.
+// berth was killed. A signal at the parent's death would be lost when the program changes its
+// rights.
 const keeper = `"$@" </dev/null & p=$!; exec >&- 3>&-; read x; kill -KILL $p 2>&-; wait $p`
 
 // bound has the network namespace as a file, in the mount namespace of the program alone. pasta
