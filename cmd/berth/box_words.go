@@ -11,6 +11,7 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berth-runtime/berth/cmd/berth/internal/box"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/internal/caps"
 )
@@ -18,6 +19,15 @@ import (
 // words are the options by which docker and podman know what a box has too.
 func (o *boxOptions) words(f *cli.Flags) {
 	f.Func("volume", "v", "SRC:DST[:ro]", "bind mount a host path; writes are kept unless :ro", o.volume)
+	f.Func("mount", "", "type=bind|tmpfs,...", "the same in docker's long form: type=bind,src=PATH,dst=PLACE,readonly or type=tmpfs,dst=PATH,tmpfs-size=SIZE", o.mount)
+	f.Func("device", "", "PATH[:PLACE[:rwm]]", "let the box use a device of the host, such as /dev/fuse", func(text string) error {
+		d, err := box.ParseDevice(text)
+		if err == nil && os.Geteuid() != 0 && strings.Trim(d.Access, "m") != "rw" {
+			err = fmt.Errorf("%q: only root's cgroups can allow a part of rw", text)
+		}
+		o.Devices = append(o.Devices, d)
+		return err
+	})
 	f.Func("tmpfs", "", "PATH[:size=SIZE]", "the same as --tmp", o.tmp)
 	f.Func("env-file", "", "FILE", "set the variables of a file: NAME=VALUE lines, or NAME to pass one", o.envFile)
 	f.Func("hostname", "", "NAME", "host name in the box", func(text string) error {
@@ -80,6 +90,40 @@ func (o *boxOptions) volume(text string) error {
 		}
 	}
 	return o.bind(fields[0]+":"+fields[1], writable)
+}
+
+// mount reads docker's list of key=value.
+func (o *boxOptions) mount(text string) error {
+	kind, source, target, size, writable := "", "", "", "", true
+	for field := range strings.SplitSeq(text, ",") {
+		key, value, given := strings.Cut(field, "=")
+		switch key {
+		case "type":
+			kind = value
+		case "src", "source":
+			source = value
+		case "dst", "destination", "target":
+			target = value
+		case "ro", "readonly":
+			writable = given && value != "true" && value != "1"
+		case "tmpfs-size":
+			size = value
+		default:
+			return fmt.Errorf("%q: unknown key %s, it takes type, src, dst, readonly and tmpfs-size", text, key)
+		}
+	}
+	switch {
+	case kind == "tmpfs" && source == "" && writable:
+		if size != "" {
+			target += ":size=" + size
+		}
+		return o.tmp(target)
+	case kind == "bind" && source != "" && target != "" && size == "" && !strings.Contains(source, ":"):
+		return o.bind(source+":"+target, writable)
+	case kind == "volume", kind == "":
+		return fmt.Errorf("%q: say type=bind or type=tmpfs (there are no named volumes)", text)
+	}
+	return fmt.Errorf("%q is neither type=bind,src=PATH,dst=PLACE[,readonly] nor type=tmpfs,dst=PATH[,tmpfs-size=SIZE]", text)
 }
 
 // tmp reads PATH, PATH:size=N, and docker's other options of it that a box has anyhow.

@@ -36,6 +36,9 @@ func (o *Options) mounts(c *Caller, more ...specs.Mount) []specs.Mount {
 	for _, b := range o.Binds {
 		list = append(list, bind(b))
 	}
+	for _, d := range o.Devices {
+		list = append(list, d.mount())
+	}
 	for _, name := range o.Tmp {
 		m := memory(filepath.Join("/", name), "mode=1777")
 		if size, ok := o.TmpSize[name]; ok {

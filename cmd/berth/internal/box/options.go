@@ -25,6 +25,7 @@ type Options struct {
 	User    string // USER[:GROUP]; "" for the caller
 	Env     []string
 	Binds   []Bind
+	Devices []Device
 	Show    []string // secrets that are not to be hidden, by their real paths
 	Tmp     []string // directories to be empty, in memory
 	// TmpSize is the most that one of them may hold, in bytes.

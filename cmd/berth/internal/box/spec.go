@@ -107,6 +107,9 @@ func (o *Options) Spec(c *Caller) (*specs.Spec, error) {
 		s.Process.User.AdditionalGids = nil // the kernel keeps the caller's (user_namespaces(7))
 	} else {
 		s.Linux.Resources.Devices = []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}
+		for _, d := range o.Devices {
+			s.Linux.Resources.Devices = append(s.Linux.Resources.Devices, d.rule())
+		}
 	}
 	hidden, masked := o.hide(c)
 	s.Mounts = o.mounts(c, hidden...)

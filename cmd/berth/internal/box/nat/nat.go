@@ -98,7 +98,7 @@ func resolvConf(address string) []byte {
 const keeper = `"$@" </dev/null & p=$!; exec >&- 3>&-; read x; kill -KILL $p 2>&-; wait $p`
 
 // bound has the network namespace as a file, in the mount namespace of the program alone. pasta
-// gives up most of root's rights before it opens it, and with them the right to open it below /proc.
+// gives up most of root's rights before it opens it, and with them the right to do so below /proc.
 const bound = `mount --bind "$1" "$2" && shift 2 && ` + keeper
 
 // Connect brings up the network of a process, whose namespaces are made and whose command has not
