@@ -72,7 +72,32 @@ func (c *compiler) mountCgroupTree(i int, m *plan.Mount, dir CgroupDir) {
 	c.hold(i, tree)
 }
 
+// openCgroups opens all directories of the host's that mountCgroups asks for.
+func (c *compiler) openCgroups() {
+	var early []program.Cell
+	for i := range c.p.Mounts {
+		m := &c.p.Mounts[i]
+		if !m.Cgroup {
+			continue
+		}
+		c.Because(m.At, describe(m))
+		for _, dir := range ShownCgroups(m, c.f.CgroupDirs) {
+			if dir.Tree != "" {
+				early = append(early, c.openCgroup(dir.Tree))
+			}
+			early = append(early, c.openCgroup(dir.Path))
+		}
+	}
+	c.cgroups = early
+}
+
+// openCgroup opens a directory of the host's, or takes the next of those opened early.
 func (c *compiler) openCgroup(path string) program.Cell {
+	if len(c.cgroups) > 0 {
+		tree := c.cgroups[0]
+		c.cgroups = c.cgroups[1:]
+		return tree
+	}
 	tree := c.Cell()
 	c.Call(unix.SYS_OPEN_TREE, cwd, c.CString(path).Arg(), program.Imm(cloneTree)).Into(tree)
 	return tree

@@ -51,6 +51,29 @@ func factsOf(p *plan.Plan) *compile.Facts {
 	return f
 }
 
+// ownTreeOf are the facts of a runtime on a kernel that has kernel.TreeNamespace, where that can be
+// used.
+func ownTreeOf(p *plan.Plan) (f *compile.Facts, usable bool) {
+	f = factsOf(p)
+	f.OwnTree = p.Namespace(specs.UserNamespace) == nil && !f.Fork && p.Root.Propagation&unix.MS_SHARED == 0
+	return f, f.OwnTree
+}
+
+// programsOf compiles a config for each kind of kernel.
+func programsOf(t testing.TB, config []byte) map[string]*program.Program {
+	t.Helper()
+	all := map[string]*program.Program{"": compileConfig(t, config)}
+	p := planOf(t, config)
+	if f, usable := ownTreeOf(p); usable {
+		code, err := compile.Container(p, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[".owntree"] = code
+	}
+	return all
+}
+
 func compileConfig(t testing.TB, config []byte) *program.Program {
 	t.Helper()
 	p := planOf(t, config)
@@ -75,21 +98,27 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := compileConfig(t, config).String()
-			golden := strings.TrimSuffix(name, ".json") + ".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("the Program differs from %s:\n%s", golden, difference(string(want), got))
+			for kind, code := range programsOf(t, config) {
+				compareGolden(t, strings.TrimSuffix(name, ".json")+kind+".golden", code)
 			}
 		})
+	}
+}
+
+func compareGolden(t *testing.T, golden string, code *program.Program) {
+	t.Helper()
+	got := code.String()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the Program differs from %s:\n%s", golden, difference(string(want), got))
 	}
 }
 
@@ -119,33 +148,39 @@ func TestProgramsRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			code := compileConfig(t, config)
-			talk := code.Talk()
-			kernel := &refinterp.Fake{FDs: []int{0, 1, 2, 3, 4}, Answer: func(c refinterp.Call, mem *refinterp.Memory) (int64, bool) {
-				hears(t, talk, c, mem)
-				return inTheChild(c, mem)
-			}}
-			result, err := refinterp.Run(code.Segment(), kernel)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if result.Failure != nil || !result.Gone {
-				t.Fatalf("it ended with %+v after\n%s", result.Failure, strings.Join(kernel.Texts(), "\n"))
-			}
-			last := kernel.Calls[len(kernel.Calls)-1]
-			if last.Nr != unix.SYS_EXECVE {
-				t.Errorf("its last call is %s", last.Text)
-			}
-			accepts := 0
-			for _, c := range kernel.Calls {
-				if c.Nr == unix.SYS_ACCEPT4 {
-					accepts++
-				}
-			}
-			if accepts != 1 {
-				t.Errorf("it passed the gate %d times", accepts)
+			for _, code := range programsOf(t, config) {
+				runs(t, code)
 			}
 		})
+	}
+}
+
+func runs(t *testing.T, code *program.Program) {
+	t.Helper()
+	talk := code.Talk()
+	kernel := &refinterp.Fake{FDs: []int{0, 1, 2, 3, 4}, Answer: func(c refinterp.Call, mem *refinterp.Memory) (int64, bool) {
+		hears(t, talk, c, mem)
+		return inTheChild(c, mem)
+	}}
+	result, err := refinterp.Run(code.Segment(), kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Failure != nil || !result.Gone {
+		t.Fatalf("it ended with %+v after\n%s", result.Failure, strings.Join(kernel.Texts(), "\n"))
+	}
+	last := kernel.Calls[len(kernel.Calls)-1]
+	if last.Nr != unix.SYS_EXECVE {
+		t.Errorf("its last call is %s", last.Text)
+	}
+	accepts := 0
+	for _, c := range kernel.Calls {
+		if c.Nr == unix.SYS_ACCEPT4 {
+			accepts++
+		}
+	}
+	if accepts != 1 {
+		t.Errorf("it passed the gate %d times", accepts)
 	}
 }
 
@@ -182,9 +217,11 @@ func TestEveryCallIsExplained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range compileConfig(t, config).Lines() {
-			if l.Note.Text == "" {
-				t.Errorf("%s: op %d (%s) has no note", name, l.Index, l.Call)
+		for kind, code := range programsOf(t, config) {
+			for _, l := range code.Lines() {
+				if l.Note.Text == "" {
+					t.Errorf("%s%s: op %d (%s) has no note", name, kind, l.Index, l.Call)
+				}
 			}
 		}
 	}

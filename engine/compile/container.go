@@ -24,6 +24,8 @@ type compiler struct {
 	tidy      bool         // descriptors are closed one by one, as they would become many
 
 	binds    []program.Cell // sources opened early, by mount
+	cgroups  []program.Cell // directories of cgroups opened early, in the order of their use
+	hostNull program.Cell   // the host's null device, opened early
 	places   []place        // what has been mounted, in that order
 	mounting int            // the number of the mount that is being made, or -1
 	// lastUse says until when places are held: see release.
@@ -81,6 +83,8 @@ func Container(p *plan.Plan, f *Facts) (*program.Program, error) {
 			c.openSources()
 			c.becomeRoot() // what the overlays are made with is to be the container's
 			c.layers()
+		} else if f.OwnTree {
+			c.ownTree()
 		} else {
 			c.openRoot()
 			c.openSources()

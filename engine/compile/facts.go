@@ -41,6 +41,9 @@ type Facts struct {
 	// RootParent is the mount point that holds the root file system, where
 	// that mount must be taken out of its peer group first.
 	RootParent string
+	// OwnTree makes the mount namespace of the root file system's mounts alone, which takes
+	// kernel.TreeNamespace, where the runtime's clone has made none.
+	OwnTree bool
 	// HostMounts are the mount points in the root mount of the host, where that can't be
 	// left behind as pivot_root does it.
 	HostMounts []string

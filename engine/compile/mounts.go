@@ -55,10 +55,11 @@ func (c *compiler) setPropagation(at string, flags uintptr) *program.Op {
 }
 
 // openSources opens the sources of bind mounts before we stop being the
-// runtime's user, where a user namespace makes that a difference.
+// runtime's user, where a user namespace makes that a difference, and before we leave the
+// host's mount namespace, where ours has no copy of it.
 func (c *compiler) openSources() {
 	c.binds = make([]program.Cell, len(c.p.Mounts))
-	if c.p.Namespace(specs.UserNamespace) == nil {
+	if c.p.Namespace(specs.UserNamespace) == nil && !c.f.OwnTree {
 		return
 	}
 	for i := range c.p.Mounts {
@@ -68,6 +69,11 @@ func (c *compiler) openSources() {
 		}
 		tree := c.Cell()
 		c.binds[i] = tree
+		if c.f.OwnTree {
+			c.openSource(m, tree)
+			c.leaveHost(tree)
+			continue
+		}
 		denied, opened := c.NewLabel(), c.NewLabel()
 		c.openSource(m, tree).Expect(denied, unix.EACCES)
 		c.Place(opened)

@@ -66,7 +66,11 @@ func (c *compiler) coverFile(target program.Cell) {
 	c.close(cover)
 	c.Place(done)
 	c.aside(first, done, func() {
-		c.Call(unix.SYS_OPEN_TREE, cwd, c.CString("/dev/null").Arg(), program.Imm(cloneTree)).Into(c.null)
+		if c.f.OwnTree {
+			c.Set(c.null, c.hostNull.Value())
+		} else {
+			c.openNull(c.null)
+		}
 		change := func() {
 			c.changeAttributes(c.null, MountChange{Set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, Propagation: unix.MS_PRIVATE})
 		}
@@ -74,6 +78,10 @@ func (c *compiler) coverFile(target program.Cell) {
 		c.attach(c.null, target)
 		c.onceAttached(change)
 	})
+}
+
+func (c *compiler) openNull(into program.Cell) {
+	c.Call(unix.SYS_OPEN_TREE, cwd, c.CString("/dev/null").Arg(), program.Imm(cloneTree)).Into(into)
 }
 
 // rootShared reports whether mounts of the host's that are copied are its peers.
@@ -103,6 +111,18 @@ func (c *compiler) pivot() {
 		c.setAttributes(c.root, unix.MOUNT_ATTR_RDONLY, 0, 0)
 	}
 	c.Because("/root/path", "enter the root file system")
+	if !c.f.OwnTree { // which is our root already
+		c.changeRoot()
+	}
+	c.Call(unix.SYS_CHDIR, c.CString("/").Arg())
+	if c.p.Namespace("mount") != nil && c.p.Root.Propagation != unix.MS_SLAVE|unix.MS_REC {
+		c.Because("/linux/rootfsPropagation", "set the propagation of the root file system")
+		c.setPropagation("/", c.p.Root.Propagation)
+	}
+}
+
+// changeRoot leaves the host's root for the container's.
+func (c *compiler) changeRoot() {
 	c.Call(unix.SYS_FCHDIR, c.root.Value())
 	here := c.CString(".").Arg()
 	switch {
@@ -134,11 +154,6 @@ func (c *compiler) pivot() {
 			// That was what layers has put on top of the old root.
 			c.Call(unix.SYS_UMOUNT2, here, program.Int(unix.MNT_DETACH))
 		}
-	}
-	c.Call(unix.SYS_CHDIR, c.CString("/").Arg())
-	if c.p.Namespace("mount") != nil && c.p.Root.Propagation != unix.MS_SLAVE|unix.MS_REC {
-		c.Because("/linux/rootfsPropagation", "set the propagation of the root file system")
-		c.setPropagation("/", c.p.Root.Propagation)
 	}
 }
 

@@ -219,14 +219,21 @@ func TestNeverMoreThanItWillBe(t *testing.T) {
 			if round > 0 {
 				shake(t, p, random)
 			}
-			for _, kind := range []string{"exec", "container", "pod"} {
+			for _, kind := range []string{"exec", "container", "own tree", "pod"} {
 				var code *program.Program
 				f := added()
 				allowed := []int{3} // the socket
-				late := kind == "container"
+				late := kind == "container" || kind == "own tree"
 				// Where nobody could reach for it.
 				admin := p.Namespace(specs.UserNamespace) != nil || p.Process.Bounding&(1<<19) == 0
 				switch kind {
+				case "own tree":
+					var usable bool
+					if f, usable = ownTreeOf(p); !usable {
+						continue
+					}
+					code, err = compile.Container(p, f)
+					allowed = append(allowed, 4)
 				case "container":
 					f = factsOf(p)
 					code, err = compile.Container(p, f)

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/caps"
 	"github.com/berth-runtime/berth/internal/proc/mountinfo"
+	"github.com/berth-runtime/berth/internal/sys"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -200,11 +201,30 @@ func (m *maker) namespaces(r reach) error {
 			f.NewNamespaces |= unix.CLONE_NEWPID
 		}
 	}
+	if m.ownTree() {
+		f.OwnTree = true
+		m.spawn.CloneFlags &^= unix.CLONE_NEWNS
+	}
 	if newUser {
 		f.RootUID, f.RootGID = m.plan.IDs.Root()
 		f.KeepGroups = !m.privileged() && mapsOnlySelf(&m.plan.IDs)
 	}
 	return nil
+}
+
+// ownTree reports whether the mount namespace can do without a copy of the host's mounts. Not where
+// something else than the Program looks for the host's files in it (hooks of the creation do, as
+// those of nvidia, and a minder would keep the host's root), where a procfs is mounted only beside
+// one that is there already (mount_too_revealing in fs/namespace.c), where mounts stay in their peer
+// groups but for those beside the root, and where all sources at once would be too many descriptors.
+func (m *maker) ownTree() bool {
+	const fewMounts = 128
+	p, f := m.plan, &m.spawn.Facts
+	//lint:ignore SA1019 deprecated is not gone: clients write prestart hooks, for nvidia most of all
+	hooks := len(p.Hooks.Prestart) + len(p.Hooks.CreateRuntime) + len(p.Hooks.CreateContainer)
+	return p.Makes(specs.MountNamespace) && p.Namespace(specs.UserNamespace) == nil && m.privileged() && !m.host.InUserNS &&
+		hooks == 0 && !f.Fork && !m.spawn.Minded && !p.NoPivot && !p.Root.Discard && !f.NoMountSetattr &&
+		p.Root.Propagation&unix.MS_SHARED == 0 && len(p.Mounts) <= fewMounts && sys.HasTreeNamespaces()
 }
 
 // privileged reports whether we have the rights of the host's root.

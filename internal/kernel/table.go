@@ -6,6 +6,7 @@ var (
 	Openat2         = Feature{Name: "`openat2`, RESOLVE_IN_ROOT", Least: "5.6", Use: "every path in a container is resolved inside its root"}
 	MountAPI        = Feature{Name: "`fsopen`, `fsconfig`, `fsmount`, `fspick`", Least: "5.2", Use: "new file systems, with an error for each option"}
 	MountSetattr    = Feature{Name: "`mount_setattr`", Least: "5.12", Use: "attributes of bind mounts and whole trees (`rro`), read-only paths and root, propagation of mounts", Without: "`mount` with MS_REMOUNT, one call for each mount of a tree, once it is attached; a tree in which one mount lies under another is refused", Cost: "a call for each mount of the tree, and a message to the runtime"}
+	TreeNamespace   = Feature{Name: "`open_tree` with OPEN_TREE_NAMESPACE", Least: "7.0", Use: "the mount namespace of a container begins with its root alone; not with a user namespace, hooks of the creation, an init of ours, `--no-pivot` or a joined pid namespace", Without: "it begins as a copy of the host's, whose mounts are unmounted again behind pivot_root", Cost: "grows with the mounts of the host"}
 	ProcfsOfPids    = Feature{Name: "procfs with `pidns`", Least: "6.18", Use: "a container that joins a pid namespace is set up outside of it, out of reach of those in it ([why](threat-model.md))", Without: "set up inside of it: who is there with CAP_SYS_PTRACE, outside of any user namespace, could take its init over"}
 	IDMap           = Feature{Name: "idmapped mounts (MOUNT_ATTR_IDMAP)", Least: "5.12", More: "and a file system that can", Use: "`idmap`, `ridmap`, uidMappings of mounts", Without: "refused, with the entry that asks for it"}
 	CloneIntoCgroup = Feature{Name: "`clone3` with CLONE_INTO_CGROUP", Least: "5.7", Use: "the child begins in its version 2 cgroup, without a grace period; what `exec` adds clones itself into one that its container could freeze", Without: "below the floor, and refused if a filter blocks `clone3` (ENOSYS, as with systemd's RestrictNamespaces=), except that the process that clones itself writes itself into cgroup.procs instead; version 1 is joined by the child itself, and needs no `clone3`"}
@@ -32,6 +33,7 @@ var Sections = []Section{
 		{Name: "`open_tree`, `move_mount`", Least: "5.2", Use: "mounts are created detached and attached by descriptor, never by path"},
 		&MountAPI,
 		&MountSetattr,
+		&TreeNamespace,
 		&ProcfsOfPids,
 		&IDMap,
 		{Name: "`close_range` with CLOEXEC", Least: "5.11", Use: "no descriptor of the caller reaches the container", Without: "`berth` and the shim mark what they find in /proc/self/fd at start, and the init what it was given", Cost: "a call for each descriptor"},

@@ -35,6 +35,12 @@ func without(words []string) {
 				unix.SockFilter{Code: set, K: unix.CLOSE_RANGE_CLOEXEC, Jf: 1},
 				unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)},
 				unix.SockFilter{Code: load, K: number})
+		case "open_tree_namespace": // Linux before 7.0
+			filter = append(filter, unix.SockFilter{Code: equal, K: unix.SYS_OPEN_TREE, Jf: 4},
+				unix.SockFilter{Code: load, K: flags},
+				unix.SockFilter{Code: set, K: 1 << 1, Jf: 1},
+				unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)},
+				unix.SockFilter{Code: load, K: number})
 		default:
 			fail("no kernel without " + name + " can be played")
 		}

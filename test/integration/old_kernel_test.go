@@ -19,7 +19,12 @@ import (
 // project uses with a way around it.
 func onOldKernel(t *testing.T, cmd *harness.Command) *harness.Command {
 	t.Helper()
-	cmd.Wrap = append([]string{harness.Helper(t), "without", "mount_setattr,close_range_cloexec"}, cmd.Wrap...)
+	return onKernelWithout(t, "mount_setattr,close_range_cloexec", cmd)
+}
+
+func onKernelWithout(t *testing.T, features string, cmd *harness.Command) *harness.Command {
+	t.Helper()
+	cmd.Wrap = append([]string{harness.Helper(t), "without", features}, cmd.Wrap...)
 	return cmd
 }
 
@@ -56,7 +61,8 @@ func TestWithoutExecutableMemfds(t *testing.T) {
 	}
 }
 
-// mountTable is what can be compared of two containers' mounts.
+// mountTable is what can be compared of two containers' mounts. The kernel lists them in the order
+// in which they were made, detached ones too.
 func mountTable(v *view.View) []string {
 	var table []string
 	for _, m := range v.Mounts {
@@ -69,10 +75,16 @@ func mountTable(v *view.View) []string {
 		slices.Sort(options)
 		table = append(table, fmt.Sprintf("%s %s %v %v", m.Target, m.Type, options, groups))
 	}
+	slices.SortStableFunc(table, func(a, b string) int {
+		first, _, _ := strings.Cut(a, " ")
+		second, _, _ := strings.Cut(b, " ")
+		return strings.Compare(first, second)
+	})
 	return table
 }
 
-// All attributes of mounts are the same without mount_setattr.
+// All attributes of mounts are the same without mount_setattr, and whether the mount namespace
+// begins with a copy of the host's or not.
 func TestMountsOnAnOldKernel(t *testing.T) {
 	b := harness.New(t)
 	source := b.Path("source")
@@ -129,7 +141,7 @@ func TestMountsOnAnOldKernel(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := harness.New(t)
-			look := func(old bool) *view.View {
+			look := func(without string) *view.View {
 				c := b.Container("/inside", "look")
 				config(c)
 				test.change(c.Spec)
@@ -142,16 +154,19 @@ func TestMountsOnAnOldKernel(t *testing.T) {
 					}
 				}
 				cmd := c.Command("run", nil)
-				if old {
-					onOldKernel(t, cmd)
+				if without != "" {
+					onKernelWithout(t, without, cmd)
 				}
 				return harness.ParseView(t, cmd.Run().OK(t).Stdout)
 			}
-			now, then := mountTable(look(false)), mountTable(look(true))
-			if !slices.Equal(now, then) {
-				t.Errorf("with mount_setattr:\n%s\nwithout:\n%s", strings.Join(now, "\n"), strings.Join(then, "\n"))
+			now := mountTable(look(""))
+			for _, feature := range []string{"mount_setattr", "open_tree_namespace"} {
+				old := look(feature)
+				if then := mountTable(old); !slices.Equal(now, then) {
+					t.Errorf("with %s:\n%s\nwithout:\n%s", feature, strings.Join(now, "\n"), strings.Join(then, "\n"))
+				}
+				harness.HasOptions(t, harness.MountAt(t, old, "/rro/sub/deep"), "ro", "nodev", "noexec", "noatime")
 			}
-			harness.HasOptions(t, harness.MountAt(t, look(true), "/rro/sub/deep"), "ro", "nodev", "noexec", "noatime")
 		})
 	}
 }
