@@ -33,6 +33,11 @@ type ExecOptions struct {
 	Interrupted func() bool
 	// IgnorePaused adds the process to a frozen container, where it waits.
 	IgnorePaused bool
+	// Held, if not nil, is called when the process is there. In a container with a pid namespace it
+	// has not executed its program then, and does not before Held has returned: see Rejoin. Done
+	// says whether it has, before the socket is closed that it was held by.
+	Held func(launch.Held) error
+	Done func(executed bool)
 }
 
 // errStopped has the words that clients search.
@@ -81,6 +86,22 @@ func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 	if err := c.CanExec(o.IgnorePaused); err != nil {
 		return nil, err
 	}
+	e, err := c.execer(o)
+	if err != nil {
+		return nil, err
+	}
+	if compile.WaitsWithMore(e.plan) && c.atGate() {
+		return nil, fmt.Errorf("container %s: cannot exec before its start: its first process needs CAP_SYS_ADMIN until it has loaded the seccomp filter, and CAP_SYS_PTRACE could take that over (start it first, or set process.noNewPrivileges)", c.ID)
+	}
+	child, err := e.run()
+	if err != nil {
+		return nil, ofProcess(err)
+	}
+	return child, nil
+}
+
+// execer plans the making of a process.
+func (c *Container) execer(o *ExecOptions) (*execer, error) {
 	warnings, err := spec.CheckProcess(o.Process)
 	if err != nil {
 		return nil, fmt.Errorf("process: %w", err)
@@ -111,15 +132,7 @@ func (c *Container) Exec(o *ExecOptions) (*launch.Child, error) {
 	if err := c.runtime.watch(p, &process, &o.IO); err != nil {
 		return nil, err
 	}
-	e := &execer{Container: c, o: o, plan: p, process: process}
-	if compile.WaitsWithMore(p) && c.atGate() {
-		return nil, fmt.Errorf("container %s: cannot exec before its start: its first process needs CAP_SYS_ADMIN until it has loaded the seccomp filter, and CAP_SYS_PTRACE could take that over (start it first, or set process.noNewPrivileges)", c.ID)
-	}
-	child, err := e.run()
-	if err != nil {
-		return nil, ofProcess(err)
-	}
-	return child, nil
+	return &execer{Container: c, o: o, plan: p, process: process}, nil
 }
 
 // CanExec says why nothing can be added to the container in the state that it is in.
@@ -241,9 +254,19 @@ func (e *execer) launch() error {
 		return err
 	}
 	e.child = child
+	if e.o.Held != nil {
+		err = child.OnceForked(func() error { return e.o.Held(child.Held()) })
+		if err != nil {
+			child.Kill()
+			return err
+		}
+	}
 	serving := e.runtime.Trace.Begin("serve the init until it executes the program")
 	err = child.Serve(0, e.serve)
 	serving.End()
+	if e.o.Done != nil {
+		e.o.Done(errors.Is(err, launch.ErrExecuted))
+	}
 	if !errors.Is(err, launch.ErrExecuted) {
 		child.Kill()
 		return err

@@ -72,6 +72,26 @@ func (c *Child) OnceForked(do func() error) error {
 	return do()
 }
 
+// Held is a child that waits for an answer, by which another process that has our descriptors can
+// serve it: see Rejoin.
+type Held struct {
+	Pid    int
+	Socket int
+	// Name is what the kernel calls it until it executes its program.
+	Name string
+}
+
+// Held is this child.
+func (c *Child) Held() Held { return Held{c.Pid, c.report, c.name} }
+
+// Rejoin goes on with a child that was held by a process that has ended since. That may have answered
+// it: one answer too many is not looked at. It takes the socket over.
+func Rejoin(h Held, talk *program.Talk, explain func(program.Failure) error) *Child {
+	c := Attach(h.Socket, h.Pid, talk, explain)
+	c.name = h.Name
+	return c
+}
+
 // Answer lets a waiting child go on. A child that was killed meanwhile can't be
 // told anything; the next thing heard of it says so.
 func (c *Child) Answer() error {
@@ -149,6 +169,9 @@ func (c *Child) receive() (program.Request, int, error) {
 func (c *Child) EndedEarly() (unix.Signal, bool) {
 	if c.name == "" || c.executes() || !c.isInit() {
 		return 0, false
+	}
+	if c.PidFD < 0 {
+		return 0, true // not our child: who waits for it knows more
 	}
 	ended, err := sys.WaitID(unix.P_PIDFD, c.PidFD, unix.WNOWAIT)
 	return unix.Signal(ended.Status), err == nil && ended.Code != sys.CldExited

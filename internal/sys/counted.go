@@ -9,9 +9,10 @@ import (
 // CountedSize is what a Counted takes.
 const CountedSize = 128
 
-// Counted is what is read from a socket, in shared memory, of which is known at any instant how
-// much it is, also when the process that reads is killed: recvmmsg(2) stores the number of bytes
-// in memory before it returns to the caller. It stays with the memory, not with the process.
+// Counted is what is read from a socket, or written to it, in shared memory, of which is known at
+// any instant how much it is, also when the process that does it is killed: recvmmsg(2) and
+// sendmmsg(2) store the number of bytes in memory before they return to the caller. It stays with
+// the memory, not with the process.
 type Counted struct {
 	total uint64 // done before the call that is under way
 	armed uint64 // total and one, if message is of a call from there on
@@ -45,13 +46,22 @@ func (c *Counted) Reset(total int) { c.armed = 0; c.total = uint64(total) }
 // Receive reads what there is, into p, which must not be Go's memory but shared like c itself. It
 // is 0 bytes at the end of the stream.
 func (c *Counted) Receive(fd uintptr, p []byte) (int, error) {
+	return c.transfer(unix.SYS_RECVMMSG, fd, p, unix.MSG_DONTWAIT)
+}
+
+// Send writes of p, which is shared memory too, what there is room for.
+func (c *Counted) Send(fd uintptr, p []byte) (int, error) {
+	return c.transfer(unix.SYS_SENDMMSG, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+func (c *Counted) transfer(call, fd uintptr, p []byte, flags uintptr) (int, error) {
 	c.message.length = 0
 	c.iov.Base = &p[0]
 	c.iov.SetLen(len(p))
 	c.message.header = unix.Msghdr{Iov: &c.iov, Iovlen: 1}
 	c.armed = c.total + 1
 	for {
-		_, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&c.message)), 1, unix.MSG_DONTWAIT, 0, 0)
+		_, _, errno := unix.Syscall6(call, fd, uintptr(unsafe.Pointer(&c.message)), 1, flags, 0, 0)
 		if errno == unix.EINTR {
 			continue
 		}

@@ -47,6 +47,9 @@ type Container interface {
 	Delete(ctx context.Context, force bool) error
 	// Exec starts another process in the container.
 	Exec(ctx context.Context, spec *Exec) (*Process, error)
+	// Rejoin goes on with an Exec that was cut off after Held: see Exec. The error says that the
+	// process has not executed its program.
+	Rejoin(ctx context.Context, spec *Exec, p *Process, held Held) error
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
 	// Update takes the resources object of config.json's linux section, as JSON.
@@ -109,6 +112,19 @@ type Exec struct {
 	// PidFile is where the pid is to be written.
 	PidFile string
 	Stdio   Stdio
+	// Held, if not nil, is called when the process is there and, if the engine can do that, has yet to
+	// execute its program, which it does after Held has returned. Done says whether it has, before
+	// what Held has told of is let go. An engine that calls neither leaves no more to be known than
+	// that Exec was called.
+	Held func(p *Process, held Held) error
+	Done func(executed bool)
+}
+
+// Held is by what a process is served until it executes its program, by this process or one that has
+// its descriptors.
+type Held struct {
+	Socket int
+	Name   string
 }
 
 // Checkpoint says how and where a container is to be written down.

@@ -26,8 +26,8 @@ type binary struct {
 // Whether containerd is away or refuses the event, its status does not tell.
 const mostFailures = 20
 
-func (b *binary) forward(e *wire.Envelope) error {
-	err := b.publish(e)
+func (b *binary) forward(e *queued) error {
+	err := b.publish(e.Envelope)
 	if err == nil {
 		b.failed = 0
 		return nil

@@ -27,7 +27,7 @@ const (
 // forwarder takes one event to containerd. A *ttrpc.Error is its refusal; after any other error the
 // event is tried again.
 type forwarder interface {
-	forward(*wire.Envelope) error
+	forward(*queued) error
 	// suspend has forward return ttrpc.ErrSuspended, if it can, until resume; then the same event
 	// is to be forwarded again.
 	suspend()
@@ -39,7 +39,8 @@ type forwarder interface {
 // queued is an event that containerd does not have yet.
 type queued struct {
 	*wire.Envelope
-	slot *keeper.Slot // nil without a keeper
+	slot   *keeper.Slot // nil without a keeper
+	number uint64       // with one
 }
 
 // Publisher sends events to containerd.
@@ -135,24 +136,35 @@ func (p *Publisher) TakeOver(h *wire.HandoverEvents, t *fds.Table) error {
 	return p.to.takeOver(h, t)
 }
 
-// Keep has events kept in the keeper's memory until containerd has them. What a shim that was
-// killed has kept there comes first.
+// Keep has events kept in the keeper's memory until containerd has them.
 func (p *Publisher) Keep(m *keeper.Memory) {
 	p.memory = m
-	var before []*wire.KeptEvent
-	slots := make(map[*wire.KeptEvent]*keeper.Slot)
-	for _, piece := range m.Pieces(keeper.Event) {
+	if s, ok := p.to.(*socket); ok {
+		s.memory = m
+	}
+}
+
+// Inherit is for a new publisher, that goes on where a shim that was killed has left off.
+func (p *Publisher) Inherit(t *fds.Table) (err error) {
+	for _, piece := range p.memory.Pieces(keeper.Event) {
 		e := new(wire.KeptEvent)
 		if wire.Unmarshal(piece.Data, e) == nil && e.Envelope != nil {
-			before = append(before, e)
-			slots[e] = piece.Slot
+			p.queue = append(p.queue, &queued{e.Envelope, piece.Slot, e.Number})
+			p.number = max(p.number, e.Number)
 		}
 	}
-	slices.SortFunc(before, func(a, b *wire.KeptEvent) int { return cmp.Compare(a.Number, b.Number) })
-	for _, e := range before {
-		p.queue = append(p.queue, &queued{e.Envelope, slots[e]})
-		p.number = e.Number
+	slices.SortFunc(p.queue, func(a, b *queued) int { return cmp.Compare(a.number, b.number) })
+	s, ok := p.to.(*socket)
+	if !ok {
+		return nil
 	}
+	number, err := s.inherit(t)
+	// What is told of next is not to be taken for that one.
+	p.number = max(p.number, number)
+	if s.client != nil && (len(p.queue) == 0 || p.queue[0].number != number) {
+		s.client.Forget()
+	}
+	return err
 }
 
 // Publish queues an event. It never waits. With a keeper, the changes are made in its memory at the
@@ -165,9 +177,10 @@ func (p *Publisher) Publish(e wire.Event, with ...keeper.Change) {
 		Event:     &wire.Any{TypeURL: e.TypeURL(), Value: wire.Marshal(e)},
 	}
 	p.mu.Lock()
-	q := &queued{envelope, p.memory.Slot()}
+	q := &queued{Envelope: envelope, slot: p.memory.Slot()}
 	if q.slot != nil {
 		p.number++
+		q.number = p.number
 		data := wire.Marshal(&wire.KeptEvent{Number: p.number, Envelope: envelope})
 		p.memory.Commit(append(with, keeper.Change{Slot: q.slot, Kind: keeper.Event, Data: data})...)
 	}
@@ -190,13 +203,13 @@ func (p *Publisher) Close(limit time.Duration) {
 	}
 }
 
-func (p *Publisher) head() *wire.Envelope {
+func (p *Publisher) head() *queued {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue) == 0 {
 		return nil
 	}
-	return p.queue[0].Envelope
+	return p.queue[0]
 }
 
 func (p *Publisher) drop() {
@@ -217,8 +230,8 @@ func (p *Publisher) send(stop, stopped chan struct{}) {
 			return
 		default:
 		}
-		envelope := p.head()
-		if envelope == nil {
+		e := p.head()
+		if e == nil {
 			select {
 			case <-p.more:
 				continue
@@ -233,7 +246,7 @@ func (p *Publisher) send(stop, stopped chan struct{}) {
 			}
 			continue
 		}
-		if !p.deliver(envelope, stop) {
+		if !p.deliver(e, stop) {
 			close(stopped)
 			return
 		}
@@ -244,10 +257,10 @@ func (p *Publisher) send(stop, stopped chan struct{}) {
 
 // deliver tries until containerd has taken the event, or refused it for good. It returns false if
 // it was stopped.
-func (p *Publisher) deliver(envelope *wire.Envelope, stop chan struct{}) bool {
+func (p *Publisher) deliver(e *queued, stop chan struct{}) bool {
 	pause, told := firstPause, false
 	for {
-		err := p.to.forward(envelope)
+		err := p.to.forward(e)
 		if err == nil {
 			return true
 		}
@@ -258,11 +271,11 @@ func (p *Publisher) deliver(envelope *wire.Envelope, stop chan struct{}) bool {
 			return false
 		case errors.As(err, &answer):
 			if p.refused++; p.refused == refusals || answer.Code == ttrpc.InvalidArgument {
-				p.log("containerd refuses event " + envelope.Topic + ": " + err.Error())
+				p.log("containerd refuses event " + e.Topic + ": " + err.Error())
 				return true
 			}
 		case !told:
-			p.log("publish event " + envelope.Topic + ", will be tried again: " + err.Error())
+			p.log("publish event " + e.Topic + ", will be tried again: " + err.Error())
 			told = true
 		}
 		// There is nothing to be woken by: a socket that is not served yet, or not

@@ -23,6 +23,10 @@ const (
 	Call
 	Event
 	Exit
+	Answers
+	Forwarding // what is read from the events' connection, and
+	Forwarded  // what is written to it
+	Service
 )
 
 // The memory: the page that the keeper has too, in the second half of which is the commit that is
@@ -86,13 +90,26 @@ func Open() (*Memory, error) {
 		return nil, nil
 	}
 	unix.CloseOnExec(entry.MemoryFD)
-	b, err := unix.Mmap(entry.MemoryFD, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	m, err := Map(entry.MemoryFD)
+	if err != nil {
+		return nil, err
+	}
+	atomic.StoreUint32(m.word(entry.OffRequest), 0)
+	m.Holds(leastKept)
+	return m, nil
+}
+
+// leastKept is what descriptors are kept up to at least: what has just been opened by a shim that is
+// killed is to be found, too.
+const leastKept = 63
+
+// Map gives what is in a memory by its descriptor.
+func Map(fd int) (*Memory, error) {
+	b, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map the shim's memory: %w", err)
 	}
 	m := &Memory{b: b, keeper: os.Getppid()}
-	atomic.StoreUint32(m.word(entry.OffRequest), 0)
-	m.Holds(entry.MemoryFD)
 	m.recover()
 	return m, nil
 }
@@ -190,11 +207,21 @@ func (m *Memory) overflow() {
 	atomic.StoreUint32(m.word(entry.OffKeep), 0)
 }
 
-// A Change is what a commit makes of a slot: nothing, if Kind is 0.
+// A Change is what a commit makes of a slot: nothing, if Kind is 0. With Room, what is in the slot
+// is changed in its place later: see InPlace.
 type Change struct {
 	Slot *Slot
 	Kind byte
 	Data []byte
+	Room bool
+}
+
+// before is how many bytes of a piece come before its data.
+func (c *Change) before() int {
+	if c.Room {
+		return unit // so that numbers in it are aligned
+	}
+	return 1
 }
 
 // Commit makes all changes, or none if the process is killed meanwhile. Slots that hold nothing
@@ -220,13 +247,14 @@ func (m *Memory) Commit(changes ...Change) {
 		}
 		now := uint64(0)
 		if c.Kind != 0 {
-			place, b := m.take(uint32(len(c.Data)) + 1)
+			length := len(c.Data) + c.before()
+			place, b := m.take(uint32(length))
 			if b == nil {
 				return
 			}
 			b[0] = c.Kind
-			copy(b[1:], c.Data)
-			now = uint64(place)<<32 | uint64(len(c.Data)+1)
+			copy(b[c.before():], c.Data)
+			now = uint64(place)<<32 | uint64(length)
 		}
 		before[count] = *m.entry(c.Slot.n)
 		at := m.b[offLeft+16*count:]
@@ -255,7 +283,7 @@ func (s *Slot) Drop() {
 // Put has other data in a slot.
 func (s *Slot) Put(kind byte, data []byte) {
 	if s != nil {
-		s.m.Commit(Change{s, kind, data})
+		s.m.Commit(Change{Slot: s, Kind: kind, Data: data})
 	}
 }
 
@@ -304,30 +332,21 @@ type Piece struct {
 	Data []byte
 }
 
-var errNone = errors.New("the shim's memory is full")
+// ErrFull says that there is no room any more.
+var ErrFull = errors.New("the shim's memory is full")
 
-// Room is a piece that is changed in its place, of that many bytes, which are zeros; fill may
-// change that before anyone sees it.
-func (s *Slot) Room(kind byte, length int, fill func([]byte)) ([]byte, error) {
-	m := s.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	place, b := m.take(uint32(length) + unit)
-	if b == nil {
-		return nil, errNone
+// InPlace is what a commit with Room has put into the slot, to be changed there.
+func (s *Slot) InPlace() ([]byte, error) {
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	place, length := parse(*s.m.entry(s.n))
+	if place == 0 || length < unit {
+		return nil, ErrFull
 	}
-	clear(b)
-	b[0] = kind
-	if fill != nil {
-		fill(b[unit:])
-	}
-	before := *m.entry(s.n)
-	atomic.StoreUint64(m.entry(s.n), uint64(place)<<32|uint64(length+unit))
-	m.giveBack(before)
-	return b[unit:], nil
+	return s.m.b[int(place)*unit:][unit:length:length], nil
 }
 
-// InPlace is the room of a piece that Room has made.
+// InPlace is what a commit with Room has put into the slot of a piece.
 func (p Piece) InPlace() []byte { return p.Data[unit-1:] }
 
 // Holds notes a descriptor that is to be kept.

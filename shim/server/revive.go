@@ -45,6 +45,9 @@ func (s *shim) revive() (err error) {
 		return err
 	}
 	s.serve()
+	if err := s.publisher.Inherit(table); err != nil {
+		return err
+	}
 	if err := s.server.Inherit(listenerFD, table); err != nil {
 		return err
 	}

@@ -71,16 +71,17 @@ type IO struct {
 	slot    *keeper.Slot // nil without a keeper
 }
 
-// keep notes in the keeper's memory what there is, before anything of it is closed. The lock must
-// be held.
-func (s *IO) keep() {
+// keep notes in the keeper's memory what there is, before anything of it is closed, and makes other
+// changes at the same instant. The lock must be held.
+func (s *IO) keep(with ...keeper.Change) {
 	if s.slot == nil {
+		s.config.Memory.Commit(with...)
 		return
 	}
 	t := fds.New()
 	m := &wire.KeptStreams{Container: s.config.ID, ExecID: s.config.ExecID, IO: s.Handover(t)}
 	s.config.Memory.Holds(t.Max())
-	s.slot.Put(keeper.Streams, wire.Marshal(m))
+	s.config.Memory.Commit(append(with, keeper.Change{Slot: s.slot, Kind: keeper.Streams, Data: wire.Marshal(m)})...)
 }
 
 type pipe struct {
@@ -92,13 +93,22 @@ type pipe struct {
 // Child is what the process is to get. It belongs to s, until Started.
 func (s *IO) Child() engine.Stdio { return s.child }
 
+// Fresh says that no process has the streams yet.
+func (s *IO) Fresh() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.started && !s.closed
+}
+
 // Started begins to copy: the process has its ends. console is the master of
-// its terminal, if it has one, and then belongs to s.
-func (s *IO) Started(console *os.File) {
+// its terminal, if it has one, and then belongs to s. In a keeper's memory, other changes are made at
+// the same instant.
+func (s *IO) Started(console *os.File, with ...keeper.Change) {
 	defer s.closeChild()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
+		s.config.Memory.Commit(with...)
 		if console != nil {
 			console.Close()
 		}
@@ -106,7 +116,7 @@ func (s *IO) Started(console *os.File) {
 	}
 	s.console, s.started = console, true
 	s.lay(false, false)
-	s.keep()
+	s.keep(with...)
 	for _, st := range s.copies() {
 		st.run()
 	}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"os"
 	"sync"
 	"syscall"
 
@@ -87,6 +88,10 @@ type process struct {
 	// failed is set for an exec that could not be started: it is over for who waits, and "created"
 	// for who looks.
 	failed bool
+	// With a keeper, an exec is noted before it executes its program: by what it is served then. In
+	// the shim that comes after one that was killed, heldFile is its socket.
+	held     engine.Held
+	heldFile *os.File
 	// settled says that what an end brings with it has been done.
 	settled bool
 }
@@ -131,11 +136,16 @@ func (p *process) adopt(made *engine.Process) error {
 		}
 		return err
 	}
-	p.container.mu.Lock()
+	c := p.container
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := p.pid == made.Pid
 	p.pid, p.child = made.Pid, child
-	p.container.keep()
-	p.container.mu.Unlock()
-	p.io.Started(made.Console)
+	if told {
+		c.keep() // its streams have begun, and its terminal is theirs
+	} else {
+		p.io.Started(made.Console, c.kept())
+	}
 	return nil
 }
 

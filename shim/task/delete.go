@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-runtime/berth/shim/internal/bundle"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/keeper"
@@ -22,14 +23,19 @@ func (s *Service) delete(ctx context.Context, r *wire.DeleteRequest) (wire.Messa
 	// A client that has gone away must not leave half of a container behind.
 	ctx = context.WithoutCancel(ctx)
 	if p.execID != "" {
-		err = c.deleteExec(p)
+		err = c.deleteExec(ctx, p)
 	} else {
 		err = c.deleteInit(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &wire.DeleteResponse{Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At)}, nil
+	return p.deleted(), nil
+}
+
+// deleted is the answer to the deletion of a process.
+func (p *process) deleted() *wire.DeleteResponse {
+	return &wire.DeleteResponse{Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At)}
 }
 
 func (c *container) deleteInit(ctx context.Context) error {
@@ -70,12 +76,16 @@ func (c *container) deleteInit(ctx context.Context) error {
 		return err
 	}
 	c.letGo()
+	if c.leader != "" {
+		bundle.RemoveMember(c.leader, c.id)
+	}
 	c.mu.Lock()
 	forgotten := keeper.Change{Slot: c.slot}
 	c.slot = nil
+	// At one instant: a container that is not known any more cannot be said to have been deleted.
 	c.service.Publish(&wire.TaskDelete{
 		ContainerID: c.id, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
-	}, forgotten)
+	}, forgotten, ttrpc.Answered(ctx, p.deleted()))
 	c.mu.Unlock()
 	c.service.forget(c)
 	return nil
@@ -94,7 +104,7 @@ func (c *container) letGo() {
 	}
 }
 
-func (c *container) deleteExec(p *process) error {
+func (c *container) deleteExec(ctx context.Context, p *process) error {
 	p.start.Lock()
 	defer p.start.Unlock()
 	c.mu.Lock()
@@ -119,6 +129,6 @@ func (c *container) deleteExec(p *process) error {
 	delete(c.execs, p.execID)
 	c.publish(&wire.TaskDelete{
 		ContainerID: c.id, ID: p.execID, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
-	})
+	}, ttrpc.Answered(ctx, p.deleted()))
 	return nil
 }

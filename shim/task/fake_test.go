@@ -115,6 +115,10 @@ func (c *fakeContainer) Delete(_ context.Context, force bool) error {
 	return c.done("delete", c.pid)
 }
 
+func (c *fakeContainer) Rejoin(context.Context, *engine.Exec, *engine.Process, engine.Held) error {
+	return errors.ErrUnsupported
+}
+
 func (c *fakeContainer) Exec(_ context.Context, s *engine.Exec) (*engine.Process, error) {
 	if err := c.fail["exec"]; err != nil {
 		return nil, err

@@ -126,6 +126,7 @@ func (p *process) handover(t *fds.Table) *wire.HandoverProcess {
 		ExecID: p.execID, Stdin: p.config.Stdin, Stdout: p.config.Stdout, Stderr: p.config.Stderr, Terminal: p.config.Terminal,
 		Spec: p.spec, State: uint32(p.state), Pid: uint32(p.pid), Child: p.child != nil, Ended: p.ended,
 		Status: uint32(p.exit.Status), At: wire.Time(p.exit.At), Failed: p.failed, Settled: p.settled,
+		HeldSocket: uint32(p.held.Socket), HeldName: p.held.Name,
 	}
 	if p.io != nil && t != nil {
 		h.IO = p.io.Handover(t)
@@ -216,6 +217,10 @@ func (c *container) takeOver(h *wire.HandoverProcess, t *fds.Table) (_ *process,
 		h.Ended, p.ended, p.exit = true, true, e
 	}
 	switch {
+	case !h.Child && p.state == starting && p.pid != 0:
+		if err := p.takeHeld(h, t); err != nil {
+			return nil, err
+		}
 	case !h.Child:
 	case h.Ended:
 		p.child = s.Reaper.Ended(p.exit)

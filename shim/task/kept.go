@@ -21,7 +21,9 @@ func (c *container) keep() {
 }
 
 // publish queues an event, and keeps what has come of it. The lock must be held.
-func (c *container) publish(e wire.Event) { c.service.Publish(e, c.kept()) }
+func (c *container) publish(e wire.Event, with ...keeper.Change) {
+	c.service.Publish(e, append(with, c.kept())...)
+}
 
 func (c *container) kept() keeper.Change {
 	if c.slot == nil {
@@ -91,7 +93,11 @@ func (s *Service) Revive() {
 		if !again {
 			c.settle(p)
 		}
+		begun := p.heldFile != nil
 		c.mu.Unlock()
+		if begun { // its client may be gone, and its call with it
+			s.work.do(func() { _ = c.startExec(context.Background(), p) })
+		}
 		if again {
 			p.onExit(p.exit)
 		}
@@ -123,8 +129,11 @@ func (c *container) hasStarted(p *process) bool {
 		}
 	case starting:
 		if p.child == nil {
-			p.state = created // its streams are opened once more
+			p.state = created
 			return false
+		}
+		if p.heldFile != nil {
+			return false // it may have
 		}
 	}
 	p.state = running

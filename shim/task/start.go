@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/stdio"
@@ -15,11 +14,11 @@ func (s *Service) start(ctx context.Context, r *wire.StartRequest) (wire.Message
 	if err != nil {
 		return nil, err
 	}
-	if ttrpc.Resumed(ctx) && c.hasStarted(p) {
-	} else if p.execID != "" {
+	if p.execID != "" {
 		err = c.startExec(ctx, p)
-	} else {
-		err = c.startInit(context.WithoutCancel(ctx))
+	} else if ttrpc.Resumed(ctx) && c.hasStarted(p) {
+	} else if err = c.startInit(context.WithoutCancel(ctx)); err != nil && ttrpc.Resumed(ctx) && c.hasStarted(p) {
+		err = nil // the word of the shim before came first
 	}
 	if err != nil {
 		return nil, err
@@ -122,78 +121,4 @@ func (c *container) execAllowed() error {
 		return Failf(ttrpc.FailedPrecondition, "container %q is not restored yet: no exec is possible", c.id)
 	}
 	return nil
-}
-
-func (c *container) startExec(ctx context.Context, p *process) error {
-	p.start.Lock()
-	defer p.start.Unlock()
-	err := c.openExec(ctx, p)
-	if err == nil {
-		err = c.runExec(ctx, p)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil && p.state != starting {
-		return err
-	}
-	if err != nil {
-		// There was no process, and so there is no exit; but a Wait must return.
-		p.state, p.failed = stopped, true
-		p.exit.Status = 255
-		c.keep()
-		close(p.done)
-		c.settle(c.init)
-		return err
-	}
-	p.state = running
-	c.publish(&wire.TaskExecStarted{ContainerID: c.id, ExecID: p.execID, Pid: uint32(p.pid)})
-	c.settle(p)
-	return nil
-}
-
-// openExec waits for the clients of an exec's streams, and then begins its start: not before, as
-// the exit of the init is delayed while an exec is starting.
-func (c *container) openExec(ctx context.Context, p *process) error {
-	c.mu.Lock()
-	err := c.execAllowed()
-	if err == nil {
-		err = p.startable()
-	}
-	c.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	io, failed := c.openIO(ctx, p.config)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err = c.execAllowed(); err == nil {
-		err = c.begin(p)
-	}
-	if err != nil {
-		if failed == nil {
-			io.Close()
-		}
-		return err
-	}
-	p.io = io // nil where they could not be opened
-	c.keep()
-	return failed
-}
-
-func (c *container) runExec(ctx context.Context, p *process) error {
-	defer c.service.Reaper.Hold()()
-	made, err := c.handle.Exec(context.WithoutCancel(ctx), &engine.Exec{
-		ID: p.execID, Process: p.spec, PidFile: c.pidFile(p.execID), Stdio: p.io.Child(),
-	})
-	if err == nil {
-		err = p.adopt(made)
-	}
-	if err != nil {
-		p.io.Close()
-	}
-	return err
-}
-
-func (c *container) pidFile(execID string) string {
-	return filepath.Join(c.bundle, execID+".pid")
 }

@@ -167,37 +167,6 @@ func (h *handle) Delete(ctx context.Context, force bool) error {
 	return c.Delete(force)
 }
 
-func (h *handle) Exec(_ context.Context, s *engine.Exec) (*engine.Process, error) {
-	process, err := spec.ParseProcess(s.Process)
-	if err != nil {
-		return nil, kind(fmt.Errorf("process of exec %s: %w", s.ID, err))
-	}
-	process.Terminal = s.Stdio.Terminal
-	p := new(engine.Process)
-	stdio, release, err := descriptors(s.Stdio, p)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	h.entry.RLock()
-	defer h.entry.RUnlock()
-	err = h.with(func(c *container.Container) error {
-		child, err := c.Exec(&container.ExecOptions{IO: stdio, Process: process, PidFile: s.PidFile})
-		if err == nil {
-			p.Pid = child.Pid
-			child.Detach()
-		}
-		return err
-	})
-	if err != nil {
-		if p.Console != nil {
-			p.Console.Close()
-		}
-		return nil, err
-	}
-	return p, nil
-}
-
 func (h *handle) Pids(context.Context) (pids []int, err error) {
 	err = h.with(func(c *container.Container) (err error) {
 		pids, err = c.Pids()

@@ -234,6 +234,11 @@ func (c *container) Exec(ctx context.Context, spec *engine.Exec) (*engine.Proces
 	return c.runtime.spawn(ctx, c.bundle, args, spec.Stdio, spec.PidFile, c.id)
 }
 
+// Rejoin is for engines that tell of a process before it executes its program: no command does.
+func (c *container) Rejoin(context.Context, *engine.Exec, *engine.Process, engine.Held) error {
+	return errors.ErrUnsupported
+}
+
 // withTerminal sets the terminal member of a process object, which clients
 // leave to the request that carries the object.
 func withTerminal(process []byte, terminal bool) ([]byte, error) {

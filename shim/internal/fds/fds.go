@@ -83,3 +83,15 @@ func (t *Table) Keep(keep bool) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Dup gives another descriptor of a file.
+func Dup(f *os.File) (fd int, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	if controlErr := raw.Control(func(n uintptr) { fd, err = unix.FcntlInt(n, unix.F_DUPFD_CLOEXEC, 0) }); controlErr != nil {
+		return -1, controlErr
+	}
+	return fd, os.NewSyscallError("fcntl F_DUPFD_CLOEXEC", err)
+}

@@ -23,14 +23,17 @@ type call struct {
 	ended           func()       // called at the end, if set
 }
 
-// answer sends the answer. From when it is kept, it is not found out once more.
+// underWay is what a context has its call by.
+type underWay struct{}
+
+// answer sends the answer. From when it is kept, it is not found out once more: others may have to
+// be written first, to a peer that does not read.
 func (c *call) answer(r *wire.Response) {
 	b := response(c.stream, r)
-	if c.slot != nil && c.conn.kept != nil {
-		c.slot.Put(keeper.Call, wire.Marshal(c.kept(c.conn.kept.slot, b)))
+	if c.slot != nil {
+		c.conn.server.memory.Commit(c.answered(b))
 	}
-	c.conn.send(b)
-	c.slot.Drop()
+	c.conn.send(b, keeper.Change{Slot: c.slot})
 }
 
 // begin has the call answered.
@@ -38,15 +41,20 @@ func (c *call) begin() {
 	s := c.conn.server
 	ctx, interrupt := context.WithCancelCause(c.conn.ctx)
 	c.interrupt = interrupt
+	if c.slot != nil {
+		ctx = context.WithValue(ctx, underWay{}, c)
+	}
 	if c.again {
 		ctx = context.WithValue(ctx, resumed{}, true)
 	}
 	s.answering.Add(1)
+	c.conn.under.Add(1)
 	s.mu.Lock()
 	s.calls[c] = struct{}{}
 	s.mu.Unlock()
 	go func() {
 		defer s.answering.Done()
+		defer c.conn.under.Done()
 		defer interrupt(nil)
 		c.handle(ctx)
 		if c.ended != nil {

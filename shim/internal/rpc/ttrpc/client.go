@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // Client calls a server over one connection, one call at a time. It is not
@@ -23,6 +24,12 @@ type Client struct {
 	waiting uint32
 	out     []byte
 	until   time.Time
+	late    bool // until is over
+
+	// Mark is what the next call is about, for who inherits it. With a keeper, out is not used, but
+	// kept.
+	Mark uint64
+	kept *outbox
 
 	mu        sync.Mutex
 	suspended bool
@@ -35,11 +42,69 @@ func NewClient(conn *os.File) *Client {
 }
 
 // Close closes the connection; a call that is waiting fails.
-func (c *Client) Close() error { return c.conn.Close() }
+func (c *Client) Close() error {
+	if c.kept != nil {
+		c.kept.memory.Commit(keeper.Change{Slot: c.in.kept.slot}, keeper.Change{Slot: c.kept.slot})
+	}
+	return c.conn.Close()
+}
+
+// Keep has the connection, and the call that is under way, in the keeper's memory. It must be called
+// before the first call.
+func (c *Client) Keep(m *keeper.Memory) error {
+	in, err := newInbox(m, keeper.Forwarding, c.conn, 0, c.in, nil)
+	if err != nil {
+		return err
+	}
+	c.kept, err = newOutbox(m, keeper.Forwarded, in.slot)
+	return err
+}
+
+// InheritClient gives the client of a shim that was killed, nil if it had none, and what its last
+// call was about. That call is to be made again if it still matters, and goes on where it was, with
+// a time of its own.
+func InheritClient(m *keeper.Memory, t *fds.Table, timeout time.Duration) (c *Client, mark uint64, err error) {
+	inboxes := make(map[uint32]keeper.Piece)
+	for _, p := range m.Pieces(keeper.Forwarding) {
+		inboxes[p.Number()] = p
+	}
+	for _, p := range m.Pieces(keeper.Forwarded) {
+		in, there := inboxes[outboxOwner(p)]
+		if !there || c != nil {
+			p.Drop()
+			continue
+		}
+		h := inherited(in)
+		conn, err := t.File(h.FD, "ttrpc connection")
+		if err != nil || conn == nil {
+			return nil, 0, err
+		}
+		c = NewClient(conn)
+		if c.kept, err = inheritOutbox(m, keeper.Forwarded, p.Number()); err != nil {
+			return nil, 0, err
+		}
+		c.in.buf, c.in.skip, c.in.over = h.In, h.Skip, header{stream: h.Over, length: h.Length}
+		if _, err = newInbox(m, keeper.Forwarding, conn, 0, c.in, in.Slot); err != nil {
+			return nil, 0, err
+		}
+		c.waiting, mark = c.kept.about()
+		c.stream, c.until = c.waiting+2, time.Now().Add(timeout)
+	}
+	for _, p := range inboxes {
+		if c == nil || p.Number() != c.in.kept.slot.Number() {
+			p.Drop()
+		}
+	}
+	return c, mark, nil
+}
+
+// Forget has the call that was inherited be none that is waited for.
+func (c *Client) Forget() { c.waiting = 0 }
 
 // Call calls a method and decodes its answer into resp. An error of type *Error
 // is the server's answer. After ErrSuspended the same call is to be made again, and goes
-// on where it was; after any other error the connection is of no use.
+// on where it was; so it may be when its time is over (os.ErrDeadlineExceeded), and has as much
+// once more. After any other error the connection is of no use.
 func (c *Client) Call(service, method string, metadata []*wire.KeyValue, timeout time.Duration, req, resp wire.Message) error {
 	if c.waiting == 0 {
 		b, err := frame(c.stream, typeRequest, flagRemoteClosed, &wire.Request{
@@ -49,11 +114,23 @@ func (c *Client) Call(service, method string, metadata []*wire.KeyValue, timeout
 		if err != nil {
 			return &Error{Code: ResourceExhausted, Text: err.Error(), Cause: err}
 		}
-		c.waiting, c.out, c.until = c.stream, b, time.Now().Add(timeout)
+		if c.kept == nil {
+			c.out = b
+		} else if err := c.kept.put(b, c.stream, c.Mark); err != nil {
+			return fmt.Errorf("call %s: %w", method, err)
+		}
+		c.waiting, c.until = c.stream, time.Now().Add(timeout)
 		c.stream += 2
 	}
+	if c.late {
+		c.late, c.until = false, time.Now().Add(timeout)
+	}
 	err := c.await(method, resp)
-	if !errors.Is(err, ErrSuspended) {
+	switch {
+	case errors.Is(err, ErrSuspended):
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.late = true
+	default:
 		c.waiting, c.out = 0, nil
 	}
 	return err
@@ -64,15 +141,16 @@ func (c *Client) await(method string, resp wire.Message) error {
 	if err := c.deadline(); err != nil {
 		return fmt.Errorf("bound a call of %s: %w", method, err)
 	}
-	n, err := c.conn.Write(c.out)
-	c.out = c.out[n:]
-	if err != nil {
+	if err := c.write(); err != nil {
 		return fmt.Errorf("call %s: %w", method, c.cause(err))
 	}
 	for {
 		h, body, err := c.in.next()
 		var oversized errOversized
 		if errors.As(err, &oversized) && h.stream == c.waiting {
+			if err := c.in.dropped(); err != nil {
+				return fmt.Errorf("wait for the answer of %s: %w", method, err)
+			}
 			return &Error{Code: ResourceExhausted, Text: "answer of " + method + ": " + err.Error(), Cause: err}
 		}
 		if err != nil {
@@ -93,6 +171,15 @@ func (c *Client) await(method string, resp wire.Message) error {
 		}
 		return nil
 	}
+}
+
+func (c *Client) write() error {
+	if c.kept != nil {
+		return c.kept.flush(c.conn)
+	}
+	n, err := c.conn.Write(c.out)
+	c.out = c.out[n:]
+	return err
 }
 
 func (c *Client) deadline() error {

@@ -47,7 +47,7 @@ type frameReader struct {
 	// over is an oversized message, of which skip bytes are to be dropped.
 	over header
 	skip uint64
-	kept *kept // where buf is, with a keeper
+	kept *inbox // where buf is, with a keeper
 }
 
 // readSize is how much room there is for a read at least.
@@ -83,22 +83,32 @@ func (f *frameReader) next() (header, []byte, error) {
 	}
 }
 
+// dropped is to be called when something has been done about an oversized message.
+func (f *frameReader) dropped() error {
+	if f.kept == nil {
+		return nil
+	}
+	return f.kept.move(f.kept.last(), f)
+}
+
+// want is how much room the next read is to have.
+func (f *frameReader) want() int {
+	if f.over.length == 0 && len(f.buf) >= headerSize {
+		return max(readSize, headerSize+int(parseHeader(f.buf).length)-len(f.buf))
+	}
+	return readSize
+}
+
 // fill reads more. A message that is not whole is an io.ErrUnexpectedEOF at the end.
 func (f *frameReader) fill() error {
-	want := readSize
-	if f.over.length == 0 && len(f.buf) >= headerSize {
-		want = max(want, headerSize+int(parseHeader(f.buf).length)-len(f.buf))
-	}
+	have, want := len(f.buf), f.want()
 	if f.kept != nil {
-		have := len(f.buf)
-		buf, err := f.kept.fill(f.buf, want)
-		f.buf = buf
+		err := f.kept.fill(f)
 		if err == io.EOF && (have > 0 || f.over.length > 0) {
 			err = io.ErrUnexpectedEOF
 		}
 		return err
 	}
-	have := len(f.buf)
 	switch {
 	case cap(f.buf)-have < want:
 		f.buf = append(make([]byte, 0, have+want), f.buf...)

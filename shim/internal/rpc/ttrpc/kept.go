@@ -1,6 +1,7 @@
 package ttrpc
 
 import (
+	"context"
 	"io"
 	"os"
 
@@ -16,8 +17,9 @@ import (
 // and TakeOver.
 func (s *Server) Keep(m *keeper.Memory) { s.memory = m }
 
-// kept is what is read from a connection, in the keeper's memory: a killed shim loses none of it.
-type kept struct {
+// inbox is what is read from a connection, in the keeper's memory: a killed shim loses none of it.
+type inbox struct {
+	kind   byte
 	slot   *keeper.Slot
 	file   *os.File
 	room   []byte
@@ -25,29 +27,50 @@ type kept struct {
 	memory *keeper.Memory
 }
 
-// The room of a connection: its descriptor, the greatest stream, how much of what was read is done
-// with, the count, and what was read.
+// The room of an inbox: up to where what was read is done with, and the greatest stream until then,
+// in one word; the descriptor; of a message that is longer than allowed its stream, its length and
+// how much of it is still to be dropped; the count, and what was read.
 const (
-	offFD, offLast, offDone = 0, 4, 8
-	offCount                = 64
-	offData                 = offCount + sys.CountedSize
-	firstRoom               = 4096 - offData - 64 // one page with what package keeper has before it
+	offAt, offFD        = 0, 8
+	offOver, offLength  = 12, 16
+	offSkip             = 24
+	offCount            = 64
+	offData             = offCount + sys.CountedSize
+	firstRoom           = 4096 - offData - 64 // one page with what package keeper has before it
+	lastShift, doneMask = 32, 1<<32 - 1
 )
 
-func newKept(m *keeper.Memory, file *os.File, last uint32, in []byte, slot *keeper.Slot) (*kept, error) {
-	k := &kept{slot: slot, file: file, memory: m}
-	return k, k.move(last, in)
+// newInbox makes the inbox of a connection, of which in has been read already.
+func newInbox(m *keeper.Memory, kind byte, file *os.File, last uint32, in *frameReader, slot *keeper.Slot) (*inbox, error) {
+	k := &inbox{kind: kind, slot: slot, file: file, memory: m}
+	if k.slot == nil {
+		k.slot = m.Slot()
+	}
+	if k.slot == nil {
+		return nil, keeper.ErrFull
+	}
+	buf := in.buf
+	if err := k.move(last, in); err != nil {
+		return nil, err
+	}
+	in.kept, in.buf = k, k.room[offData:][:len(buf)]
+	return k, nil
 }
 
+// last is the greatest stream so far.
+func (k *inbox) last() uint32 { return uint32(*sys.LongWord(k.room[offAt:]) >> lastShift) }
+
 // move has another room, that begins with what is still to be understood.
-func (k *kept) move(last uint32, in []byte) error {
+func (k *inbox) move(last uint32, in *frameReader) error {
 	fd := fds.New().Number(k.file)
 	k.memory.Holds(fd)
-	room, err := k.slot.Room(keeper.Connection, offData+max(firstRoom, 2*len(in)+readSize), func(b []byte) {
-		*sys.Word(b[offFD:]), *sys.Word(b[offLast:]) = fd, last
-		sys.CountedAt(b[offCount:]).Reset(len(in))
-		copy(b[offData:], in)
-	})
+	b := make([]byte, offData+max(firstRoom, 2*len(in.buf)+readSize, len(in.buf)+in.want()))
+	*sys.LongWord(b[offAt:]), *sys.Word(b[offFD:]) = uint64(last)<<lastShift, fd
+	*sys.Word(b[offOver:]), *sys.Word(b[offLength:]), *sys.LongWord(b[offSkip:]) = in.over.stream, in.over.length, in.skip
+	sys.CountedAt(b[offCount:]).Reset(len(in.buf))
+	copy(b[offData:], in.buf)
+	k.memory.Commit(keeper.Change{Slot: k.slot, Kind: k.kind, Data: b, Room: true})
+	room, err := k.slot.InPlace()
 	if err != nil {
 		return err
 	}
@@ -55,26 +78,24 @@ func (k *kept) move(last uint32, in []byte) error {
 	return nil
 }
 
-// fill reads more than buf, which is at the end of what was read, and gives both.
-func (k *kept) fill(buf []byte, want int) ([]byte, error) {
+// fill reads more, behind what is in the buffer, which is the end of what was read.
+func (k *inbox) fill(in *frameReader) error {
 	data := k.room[offData:]
 	total := k.count.Total()
 	switch {
-	case len(buf) == 0:
-		k.count.Reset(0)
-		*sys.Word(k.room[offDone:]) = 0
-		total = 0
-	case len(data)-total < want:
-		if err := k.move(*sys.Word(k.room[offLast:]), buf); err != nil {
-			return buf, err
+	case in.over.length > 0, len(in.buf) > 0 && len(data)-total < in.want():
+		if err := k.move(k.last(), in); err != nil {
+			return err
 		}
-		data, total = k.room[offData:], len(buf)
-	default:
-		*sys.Word(k.room[offDone:]) = uint32(total - len(buf))
+		data, total = k.room[offData:], len(in.buf)
+	case len(in.buf) == 0:
+		k.count.Reset(0)
+		k.at(k.last(), 0)
+		total = 0
 	}
 	raw, err := k.file.SyscallConn()
 	if err != nil {
-		return buf, err
+		return err
 	}
 	n, readErr := 0, error(nil)
 	err = raw.Read(func(fd uintptr) bool {
@@ -87,19 +108,44 @@ func (k *kept) fill(buf []byte, want int) ([]byte, error) {
 	if err == nil && n == 0 {
 		err = io.EOF
 	}
-	return data[total-len(buf) : total+n], err
+	in.buf = data[total-len(in.buf) : total+n]
+	return err
 }
 
-// note keeps a call that has been read.
-func (k *kept) note(c *call) {
+// at notes that all but left of what was read is done with, and the greatest stream.
+func (k *inbox) at(last uint32, left int) {
+	*sys.LongWord(k.room[offAt:]) = uint64(last)<<lastShift | uint64(k.count.Total()-left)
+}
+
+// close says that the descriptor is about to be another file's, or none.
+func (k *inbox) close() { *sys.Word(k.room[offFD:]) = 0 }
+
+// inherited is what a shim that was killed has left in an inbox.
+func inherited(p keeper.Piece) *wire.HandoverConn {
+	room := p.InPlace()
+	count := sys.CountedAt(room[offCount:])
+	count.Recover()
+	at := *sys.LongWord(room[offAt:])
+	done := min(int(at&doneMask), count.Total())
+	return &wire.HandoverConn{
+		FD: *sys.Word(room[offFD:]), Last: uint32(at >> lastShift), Slot: p.Number(),
+		Over: *sys.Word(room[offOver:]), Length: *sys.Word(room[offLength:]), Skip: *sys.LongWord(room[offSkip:]),
+		In: append([]byte{}, room[offData+done:offData+count.Total()]...),
+	}
+}
+
+// note keeps a call that has been read. When it is, the call is read no more.
+func (k *inbox) note(c *call, left int) {
 	c.slot = k.memory.Slot()
-	c.slot.Put(keeper.Call, wire.Marshal(c.kept(k.slot, nil)))
-	*sys.Word(k.room[offLast:]) = c.stream
+	c.slot.Put(keeper.Call, wire.Marshal(c.kept(nil)))
+	k.at(c.stream, left)
 }
 
-// kept is a call as it is kept, until its answer has been sent.
-func (c *call) kept(conn *keeper.Slot, answer []byte) *wire.KeptCall {
-	m := &wire.KeptCall{Conn: conn.Number(), Call: &wire.HandoverCall{Stream: c.stream, Service: c.service, Method: c.method}, Answer: answer}
+// kept is a call as it is kept, until its answer is to be sent next.
+func (c *call) kept(answer []byte) *wire.KeptCall {
+	m := &wire.KeptCall{
+		Conn: c.conn.kept.slot.Number(), Call: &wire.HandoverCall{Stream: c.stream, Service: c.service, Method: c.method}, Answer: answer,
+	}
 	if answer == nil {
 		m.Call.Payload = c.payload
 	}
@@ -109,22 +155,45 @@ func (c *call) kept(conn *keeper.Slot, answer []byte) *wire.KeptCall {
 	return m
 }
 
+// answered is the change by which a call is answered, though this be the end of the process.
+func (c *call) answered(frame []byte) keeper.Change {
+	if c.slot == nil || c.conn.kept == nil {
+		return keeper.Change{}
+	}
+	return keeper.Change{Slot: c.slot, Kind: keeper.Call, Data: wire.Marshal(c.kept(frame))}
+}
+
+// Answered is the change by which the call of a context is answered, for a handler that makes it in
+// one commit with what it has done. The handler then returns the same answer.
+func Answered(ctx context.Context, answer wire.Message) keeper.Change {
+	c, _ := ctx.Value(underWay{}).(*call)
+	if c == nil || c.slot == nil {
+		return keeper.Change{}
+	}
+	return c.answered(response(c.stream, &wire.Response{Status: &wire.Status{}, Payload: wire.Marshal(answer)}))
+}
+
 // Inherit makes the server one whose process was killed: see TakeOver.
 func (s *Server) Inherit(listener uint32, t *fds.Table) error {
 	h := &wire.HandoverServer{Listener: listener}
 	conns := make(map[uint32]*wire.HandoverConn)
 	for _, p := range s.memory.Pieces(keeper.Connection) {
-		room := p.InPlace()
-		count := sys.CountedAt(room[offCount:])
-		count.Recover()
-		done := min(int(*sys.Word(room[offDone:])), count.Total())
-		one := &wire.HandoverConn{
-			FD: *sys.Word(room[offFD:]), Last: *sys.Word(room[offLast:]),
-			In: append([]byte{}, room[offData+done:offData+count.Total()]...), Slot: p.Number(),
+		one := inherited(p)
+		if one.FD == 0 {
+			p.Drop()
+			continue
 		}
 		conns[p.Number()] = one
 		h.Conns = append(h.Conns, one)
 	}
+	for _, p := range s.memory.Pieces(keeper.Answers) {
+		if conn := conns[outboxOwner(p)]; conn != nil {
+			conn.OutSlot = p.Number()
+		} else {
+			p.Drop()
+		}
+	}
+	answers := make(map[*wire.HandoverConn][]keptAnswer)
 	for _, p := range s.memory.Pieces(keeper.Call) {
 		var k wire.KeptCall
 		if wire.Unmarshal(p.Data, &k) != nil || conns[k.Conn] == nil {
@@ -134,9 +203,7 @@ func (s *Server) Inherit(listener uint32, t *fds.Table) error {
 		conn := conns[k.Conn]
 		conn.Last = max(conn.Last, k.Call.Stream)
 		if len(k.Answer) > 0 {
-			// It may have been sent. Clients drop what they do not wait for.
-			conn.Out = append(conn.Out, k.Answer...)
-			p.Drop()
+			answers[conn] = append(answers[conn], keptAnswer{p.Slot, k.Answer})
 			continue
 		}
 		if k.Until != nil {
@@ -145,5 +212,20 @@ func (s *Server) Inherit(listener uint32, t *fds.Table) error {
 		k.Call.Slot = p.Number()
 		conn.Calls = append(conn.Calls, k.Call)
 	}
-	return s.TakeOver(h, t)
+	if err := s.TakeOver(h, t); err != nil {
+		return err
+	}
+	for c := range s.conns {
+		for _, a := range answers[c.from] {
+			c.queue(a.frame, keeper.Change{Slot: a.call})
+		}
+		c.from = nil
+	}
+	return nil
+}
+
+// keptAnswer is one that a shim that was killed had yet to send.
+type keptAnswer struct {
+	call  *keeper.Slot
+	frame []byte
 }

@@ -188,8 +188,13 @@ type serverConn struct {
 	write sync.Mutex
 	out   []byte // what Suspend has left to be written, under write
 
-	kept *kept  // nil without a keeper
-	read uint32 // stream of a call that was read already by a shim that was killed
+	// kept and keptOut are nil without a keeper; then from is what the shim that was killed has left,
+	// until all of that is taken up, and read the stream of a call that it has read already.
+	kept    *inbox
+	keptOut *outbox
+	from    *wire.HandoverConn
+	read    uint32
+	under   sync.WaitGroup // calls
 
 	mu      sync.Mutex
 	streams map[uint32]*Stream // that are open
@@ -201,22 +206,34 @@ func (s *Server) newConn(file *os.File, h *wire.HandoverConn) *serverConn {
 	c.in.buf, c.out, c.last = h.In, h.Out, h.Last
 	c.in.skip, c.in.over = h.Skip, header{stream: h.Over, length: h.Length}
 	if s.memory != nil {
-		slot := s.memory.At(h.Slot)
-		if slot == nil {
-			slot = s.memory.Slot()
-		} else {
-			c.read = h.Last
-		}
-		k, err := newKept(s.memory, file, h.Last, h.In, slot)
-		if err != nil {
+		if err := c.keep(h); err != nil {
 			s.log("keep a connection: " + err.Error())
-		} else {
-			c.kept, c.in.kept = k, k
-			c.in.buf = k.room[offData:][:len(h.In)]
 		}
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
+}
+
+// keep has what is read and written in the keeper's memory.
+func (c *serverConn) keep(h *wire.HandoverConn) (err error) {
+	m := c.server.memory
+	slot := m.At(h.Slot)
+	if slot != nil {
+		c.from, c.read = h, h.Last
+	}
+	in, err := newInbox(m, keeper.Connection, c.file, h.Last, c.in, slot)
+	if err != nil {
+		return err
+	}
+	if h.OutSlot == 0 {
+		c.keptOut, err = newOutbox(m, keeper.Answers, in.slot)
+	} else {
+		c.keptOut, err = inheritOutbox(m, keeper.Answers, h.OutSlot)
+	}
+	if err == nil {
+		c.kept = in
+	}
+	return err
 }
 
 func (s *Server) start(file *os.File) {
@@ -253,7 +270,11 @@ func (s *Server) read(c *serverConn) {
 		delete(s.conns, c)
 		s.mu.Unlock()
 		if c.kept != nil {
-			c.kept.slot.Drop()
+			c.kept.close()
+			go func() {
+				c.under.Wait() // until then they speak of its slot
+				s.memory.Commit(keeper.Change{Slot: c.kept.slot}, keeper.Change{Slot: c.keptOut.slot})
+			}()
 		}
 		c.file.Close()
 		s.connected.Done()
@@ -268,6 +289,9 @@ func (c *serverConn) serve() error {
 		switch {
 		case errors.As(err, &oversized):
 			c.refuse(h.stream, ResourceExhausted, oversized.Error())
+			if err := c.in.dropped(); err != nil {
+				return err
+			}
 			continue
 		case errors.Is(err, os.ErrDeadlineExceeded): // which only Suspend sets
 			return ErrSuspended
@@ -314,7 +338,7 @@ func (c *serverConn) serve() error {
 			call.until = time.Now().Add(time.Duration(req.TimeoutNano))
 		}
 		if c.kept != nil {
-			c.kept.note(call)
+			c.kept.note(call, len(c.in.buf))
 		}
 		call.begin()
 	}
@@ -375,9 +399,15 @@ func response(stream uint32, r *wire.Response) []byte {
 	return b
 }
 
-func (c *serverConn) send(b []byte) error {
+// send writes an answer. With a keeper, it is on its way at the instant that changes are made.
+func (c *serverConn) send(b []byte, with ...keeper.Change) error {
 	c.write.Lock()
 	defer c.write.Unlock()
+	if c.keptOut != nil {
+		c.queue(b, with...)
+		return c.flushKept()
+	}
+	c.server.memory.Commit(with...)
 	if len(c.out) > 0 {
 		c.out = append(c.out, b...)
 		return nil
@@ -386,6 +416,24 @@ func (c *serverConn) send(b []byte) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) { // which only Suspend sets
 		c.out = append(c.out, b[n:]...)
 		return nil
+	}
+	return err
+}
+
+// queue has an answer written after those that are to be already.
+func (c *serverConn) queue(b []byte, with ...keeper.Change) {
+	if err := c.keptOut.put(b, 0, 0, with...); err != nil {
+		c.server.log("keep an answer: " + err.Error())
+	}
+}
+
+func (c *serverConn) flushKept() error {
+	err := c.keptOut.flush(c.file)
+	if errors.Is(err, os.ErrDeadlineExceeded) { // which only Suspend sets
+		return nil
+	}
+	if err != nil {
+		c.keptOut.clear()
 	}
 	return err
 }

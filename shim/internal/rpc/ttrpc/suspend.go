@@ -132,6 +132,10 @@ func (s *Server) Resume() {
 func (c *serverConn) flush() {
 	c.write.Lock()
 	defer c.write.Unlock()
+	if c.keptOut != nil {
+		_ = c.flushKept() // the reader finds out, too
+		return
+	}
 	if len(c.out) == 0 {
 		return
 	}

@@ -54,6 +54,7 @@ type HandoverConn struct {
 	Last    uint32 // the greatest stream so far
 	Calls   []*HandoverCall
 	Slot    uint32 // in the memory of a keeper, where the shim before was killed
+	OutSlot uint32 // and of what is to be written
 }
 
 func (m *HandoverConn) fields(c *codec) {
@@ -116,6 +117,7 @@ type HandoverTasks struct {
 	FirstLeft  int64
 	Sandbox    string
 	Asked      bool
+	Slot       uint32 // in the memory of a keeper, where the shim before was killed
 }
 
 func (m *HandoverTasks) fields(c *codec) {
@@ -221,6 +223,9 @@ type HandoverProcess struct {
 	At                    *Timestamp
 	Failed, Settled       bool
 	IO                    *HandoverIO
+	// By what an exec is served that has not executed its program: see engine.Held. 0 is not at all.
+	HeldSocket uint32
+	HeldName   string
 }
 
 func (m *HandoverProcess) fields(c *codec) {
@@ -239,6 +244,8 @@ func (m *HandoverProcess) fields(c *codec) {
 	c.bool(13, &m.Failed)
 	c.bool(14, &m.Settled)
 	message(c, 15, &m.IO)
+	c.uint32(16, &m.HeldSocket)
+	c.string(17, &m.HeldName)
 }
 
 // HandoverIO are the streams of a process.
