@@ -27,6 +27,8 @@ const (
 	Forwarding // what is read from the events' connection, and
 	Forwarded  // what is written to it
 	Service
+	Sandbox
+	Upgrade
 )
 
 // The memory: the page that the keeper has too, in the second half of which is the commit that is
@@ -34,8 +36,8 @@ const (
 const (
 	size = 256 << 20 // of which no more is had than is used
 
-	offCount    = 2048 // uint32: changes of a commit that has to be finished
-	offLeft     = 2056 // and the changes: slot, entry, of eight bytes each
+	offCount    = entry.PageRoom     // uint32: changes of a commit that has to be finished
+	offLeft     = entry.PageRoom + 8 // and the changes: slot, entry, of eight bytes each
 	mostAtATime = 100
 
 	offDirectory = 4096
@@ -56,6 +58,7 @@ type Memory struct {
 	gone []uint32     // slots that are free
 	next uint32       // slots were used up to here
 	full bool
+	left int // how often Leave was called, and back was not
 
 	waiting sync.Mutex // one request to the keeper at a time
 }
@@ -72,10 +75,11 @@ func Create() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	magic := make([]byte, 8)
-	*sys.LongWord(magic) = entry.Magic
+	head := make([]byte, entry.OffMaxFD+8)
+	*sys.LongWord(head[entry.OffMagic:]) = entry.Magic
+	*sys.Word(head[entry.OffKeep:]), *sys.Word(head[entry.OffMaxFD:]) = 1, leastKept
 	if err = f.Truncate(size); err == nil {
-		_, err = f.WriteAt(magic, entry.OffMagic)
+		_, err = f.WriteAt(head, 0)
 	}
 	if err != nil {
 		f.Close()
@@ -95,7 +99,6 @@ func Open() (*Memory, error) {
 		return nil, err
 	}
 	atomic.StoreUint32(m.word(entry.OffRequest), 0)
-	m.Holds(leastKept)
 	return m, nil
 }
 
@@ -363,23 +366,30 @@ func (m *Memory) Holds(fd uint32) {
 	}
 }
 
-// Keep says that from now on the next shim can take over.
-func (m *Memory) Keep() {
-	if m != nil && !m.full {
-		atomic.StoreUint32(m.word(entry.OffKeep), 1)
+// Leave says that the next shim cannot take over, until back is called: the end of this process is
+// then the end of the shim.
+func (m *Memory) Leave() (back func()) {
+	if m == nil {
+		return func() {}
 	}
+	m.leave(1)
+	return sync.OnceFunc(func() { m.leave(-1) })
 }
 
-// Leave says that it cannot: the end of this process is then the end of the shim.
-func (m *Memory) Leave() {
-	if m != nil {
-		atomic.StoreUint32(m.word(entry.OffKeep), 0)
+func (m *Memory) leave(change int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left += change
+	keep := uint32(1)
+	if m.left > 0 || m.full {
+		keep = 0
 	}
+	atomic.StoreUint32(m.word(entry.OffKeep), keep)
 }
 
 // Kept says whether there was a process before this one, and how it ended: as waitid(2) has it.
 func (m *Memory) Kept() (code, status int, kept bool) {
-	if m == nil || atomic.LoadUint32(m.word(entry.OffKeep)) == 0 {
+	if m == nil || *m.word(entry.OffCode) == 0 {
 		return 0, 0, false
 	}
 	return int(int32(*m.word(entry.OffCode))), int(int32(*m.word(entry.OffStatus))), true

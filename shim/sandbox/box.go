@@ -18,6 +18,7 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/bundle/options"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"github.com/berth-runtime/berth/shim/mounts"
 	"github.com/berth-runtime/berth/shim/reaper"
 	"github.com/berth-runtime/berth/shim/task"
@@ -34,6 +35,8 @@ type box struct {
 	down       bool // taken down; under the service's lock for changes
 	// userns is the user namespace to be joined, if there is one, until make is done.
 	userns *os.File
+
+	slot *keeper.Slot // nil without a keeper
 
 	done chan struct{} // closed when the process has ended
 	exit reaper.Exit   // from then on
@@ -158,6 +161,8 @@ func (b *box) make(ctx context.Context, rootfs []*wire.Mount) (err error) {
 	if b.cgroup, err = b.tasks.Cgroup(made.Pid); err != nil {
 		b.tasks.Log("read the cgroup of sandbox " + b.id + ": " + err.Error())
 	}
+	b.slot = b.tasks.Memory.Slot()
+	b.keep()
 	return nil
 }
 
@@ -165,17 +170,23 @@ func (b *box) start(ctx context.Context) error {
 	b.mu.Lock()
 	again := !b.started.IsZero()
 	b.mu.Unlock()
+	if again && ttrpc.Resumed(ctx) {
+		return nil
+	}
 	if again || b.down || b.ended() {
 		return task.Failf(ttrpc.FailedPrecondition, "sandbox %q cannot be started a second time", b.id)
 	}
-	release := b.tasks.Reaper.Hold() // hooks
-	err := b.handle.Start(ctx)
-	release()
-	if err != nil {
-		return err
+	if !ttrpc.Resumed(ctx) || task.AtGate(b.pid) {
+		release := b.tasks.Reaper.Hold() // hooks
+		err := b.handle.Start(ctx)
+		release()
+		if err != nil && (!ttrpc.Resumed(ctx) || task.AtGate(b.pid)) {
+			return err
+		}
 	}
 	b.mu.Lock()
 	b.started = time.Now()
+	b.keep()
 	b.mu.Unlock()
 	return nil
 }
@@ -186,7 +197,10 @@ func (b *box) onExit(e reaper.Exit) {
 	if err := bundle.SaveEnd(b.bundle, bundle.End{Pid: e.Pid, Status: e.Status, At: e.At}); err != nil {
 		b.tasks.Log("note the end of sandbox " + b.id + ": " + err.Error())
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	close(b.done)
+	b.keep()
 }
 
 func (b *box) ended() bool {
@@ -228,5 +242,6 @@ func (b *box) takeDown(ctx context.Context) error {
 		b.cgroup.Close()
 	}
 	b.down = true
+	b.keep()
 	return nil
 }

@@ -57,7 +57,7 @@ func (s *Service) find(id string) (*box, error) {
 	return s.box, nil
 }
 
-func (s *Service) create(_ context.Context, r *wire.CreateSandboxRequest) (wire.Message, error) {
+func (s *Service) create(ctx context.Context, r *wire.CreateSandboxRequest) (wire.Message, error) {
 	if r.SandboxID == "" || r.BundlePath == "" {
 		return nil, task.Failf(ttrpc.InvalidArgument, "a sandbox needs an id and a bundle")
 	}
@@ -66,6 +66,9 @@ func (s *Service) create(_ context.Context, r *wire.CreateSandboxRequest) (wire.
 	s.mu.Lock()
 	old := s.box
 	s.mu.Unlock()
+	if old != nil && old.id == r.SandboxID && ttrpc.Resumed(ctx) {
+		return &wire.CreateSandboxResponse{}, nil
+	}
 	if old != nil {
 		return nil, task.Failf(ttrpc.AlreadyExists, "this shim has sandbox %q already, and can have one", old.id)
 	}
@@ -75,6 +78,12 @@ func (s *Service) create(_ context.Context, r *wire.CreateSandboxRequest) (wire.
 	b, err := newBox(s.tasks, r)
 	if err != nil {
 		return nil, err
+	}
+	if ttrpc.Resumed(ctx) {
+		if err := s.tasks.Undo(ctx, b.engine, b.id, b.bundle); err != nil {
+			b.release()
+			return nil, err
+		}
 	}
 	// A client that has gone away must not leave half of a sandbox behind.
 	if err := b.make(context.Background(), r.Rootfs); err != nil {
@@ -86,14 +95,14 @@ func (s *Service) create(_ context.Context, r *wire.CreateSandboxRequest) (wire.
 	return &wire.CreateSandboxResponse{}, nil
 }
 
-func (s *Service) start(_ context.Context, r *wire.StartSandboxRequest) (wire.Message, error) {
+func (s *Service) start(ctx context.Context, r *wire.StartSandboxRequest) (wire.Message, error) {
 	s.change.Lock()
 	defer s.change.Unlock()
 	b, err := s.find(r.SandboxID)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.start(context.Background()); err != nil {
+	if err := b.start(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
 	spec, err := os.ReadFile(filepath.Join(b.bundle, "config.json"))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-runtime/berth/internal/escape"
+	"github.com/berth-runtime/berth/internal/start/entry"
 	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/guard"
@@ -26,8 +27,10 @@ import (
 // earlier format may still take it, as far back as least, if what is new can be lost; so least is
 // raised only when it cannot.
 const (
-	format = 1
+	format = 2
 	least  = 1
+	// leastKept is least for what is in a keeper's memory.
+	leastKept = 2
 	// oldest is the earliest that this program understands.
 	oldest = 1
 )
@@ -40,11 +43,15 @@ const understood = "the state is understood\n"
 
 // handover writes a suspended shim down.
 func (s *shim) handover(program string, t *fds.Table) *wire.Handover {
-	return &wire.Handover{
+	h := &wire.Handover{
 		Format: format, Least: least, Version: s.config.Version, Program: program,
 		Server: s.server.Handover(t), Events: s.publisher.Handover(t), Tasks: s.tasks.Handover(t), Box: s.sandboxes.Handover(),
 		Debug: t.Number(s.debug),
 	}
+	if s.memory != nil {
+		h.Kept, h.Least = true, leastKept
+	}
+	return h
 }
 
 // unclaimed gives a busy error when there is a process that the state does not speak of: a logging
@@ -96,10 +103,14 @@ func (s *shim) probe(program string, state *os.File) error {
 
 // CheckState says whether this program understands the state that another one has written.
 func CheckState(state *os.File, out io.Writer) error {
-	if _, err := readState(state); err != nil {
+	h, err := readState(state)
+	if err != nil {
 		return err
 	}
-	_, err := io.WriteString(out, understood)
+	if h.Kept && !entry.CanKeep() {
+		return errors.New("the shim has a keeper, and this program was built without the entry that a keeper is part of (use build/scripts/build, on amd64)")
+	}
+	_, err = io.WriteString(out, understood)
 	return err
 }
 

@@ -10,8 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/internal/start/entry"
+	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/reaper"
+	"github.com/berth-runtime/berth/shim/sandbox"
 	"github.com/berth-runtime/berth/shim/task"
 )
 
@@ -19,8 +21,14 @@ import (
 // descriptors, all of which are open.
 func (s *shim) revive() (err error) {
 	code, status, _ := s.memory.Kept()
-	s.logger.warn(fmt.Sprintf("the shim was killed or has failed (si_code %d, si_status %d): another one goes on", code, status))
+	if code != sys.CldExited || status != entry.Again {
+		s.logger.warn(fmt.Sprintf("the shim was killed or has failed (si_code %d, si_status %d): another one goes on", code, status))
+	}
 	table := fds.New()
+	confirm, err := s.upgraded(table)
+	if err != nil {
+		return err
+	}
 	if s.reaper, err = reaper.Prepare(); err != nil {
 		return err
 	}
@@ -41,10 +49,21 @@ func (s *shim) revive() (err error) {
 	if s.listener, err = table.File(listenerFD, s.args.Socket); err != nil {
 		return err
 	}
-	if s.tasks, err = task.TakeOver(config, task.Kept(s.memory, s.args.ID), table); err != nil {
+	h, err := task.Kept(s.memory, s.args.ID)
+	if err != nil {
+		return err
+	}
+	if s.tasks, err = task.TakeOver(config, h, table); err != nil {
 		return err
 	}
 	s.serve()
+	box, err := sandbox.Kept(s.memory)
+	if err != nil {
+		return err
+	}
+	if err := s.sandboxes.TakeOver(box); err != nil {
+		return err
+	}
 	if err := s.publisher.Inherit(table); err != nil {
 		return err
 	}
@@ -65,6 +84,7 @@ func (s *shim) revive() (err error) {
 		}
 		unix.Close(fd)
 	}
+	confirm()
 	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0)
 	s.publisher.Resume()
 	s.tasks.Resume()
@@ -75,6 +95,7 @@ func (s *shim) revive() (err error) {
 		for _, fd := range fifos {
 			unix.Close(fd)
 		}
+		s.tasks.Redone()
 	}
 	s.server.Resume()
 	return nil

@@ -126,8 +126,6 @@ func (s *shim) begin() (err error) {
 		if err := s.moreLikelyVictim(); err != nil {
 			return err
 		}
-		s.memory.Holds(debugFD)
-		s.memory.Keep()
 	}
 	s.publisher.Resume()
 	return nil

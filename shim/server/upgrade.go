@@ -159,9 +159,6 @@ func (s *shim) replace(u *upgrade) error {
 	if err != nil {
 		return err
 	}
-	if s.memory != nil {
-		return errors.New("a shim with a keeper cannot be upgraded yet: its next start takes the new program")
-	}
 	old := program
 	if u.program != "" {
 		if program = u.program; !filepath.IsAbs(program) {
@@ -197,6 +194,9 @@ func (s *shim) replace(u *upgrade) error {
 		return err
 	}
 	defer undo.Close()
+	if s.memory != nil {
+		return s.leaveToKeeper(program, table.Number(undo))
+	}
 	argv := append(s.args.Server(program), "-take-over", strconv.Itoa(int(table.Number(state)))+","+strconv.Itoa(int(table.Number(undo))))
 	if err := execute(program, argv, table, s.signals); err != nil {
 		return fmt.Errorf("execute %s: %w", program, err)

@@ -34,6 +34,18 @@ func (s *IO) Resume() {
 	}
 }
 
+// Kept says whether all there is of suspended streams is in the keeper's memory.
+func (s *IO) Kept() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.copies() {
+		if len(st.rest) > 0 && !st.ended() {
+			return false
+		}
+	}
+	return true
+}
+
 // Handover writes suspended streams down. Of closed ones there is nothing to be handed on: an exec
 // that could not be started has them until it is deleted. A logging program of theirs that has yet
 // to end is none of the state's processes.

@@ -42,6 +42,7 @@ func (s *Service) expect(_ context.Context, r *wire.ConnectRequest) (wire.Messag
 		return nil, Failf(ttrpc.Unavailable, "the shim is about to leave")
 	}
 	s.expected[r.ID] = time.Now().Add(expectation)
+	s.keep()
 	time.AfterFunc(expectation, s.leaveIfDone)
 	return &wire.ConnectResponse{ShimPid: uint32(os.Getpid())}, nil
 }
@@ -55,6 +56,7 @@ func (s *Service) unexpect(_ context.Context, r *wire.ConnectRequest) (wire.Mess
 		// The shim's address is unknown to all, so it would never be asked to shut down.
 		s.first, s.asked = "", true
 	}
+	s.keep()
 	c := s.containers[r.ID]
 	s.mu.Unlock()
 	if c != nil {
@@ -79,6 +81,7 @@ func (s *Service) nobodyCame() {
 	s.mu.Lock()
 	if s.first != "" {
 		s.first, s.asked = "", true
+		s.keep()
 	}
 	s.mu.Unlock()
 	s.leaveIfDone()

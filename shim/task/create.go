@@ -43,7 +43,7 @@ func (s *Service) create(ctx context.Context, r *wire.CreateTaskRequest) (wire.M
 		return nil, Failf(ttrpc.InvalidArgument, "%w", err)
 	}
 	if ttrpc.Resumed(ctx) {
-		if err := s.undo(ctx, eng, r); err != nil {
+		if err := s.Undo(ctx, eng, r.ID, r.Bundle); err != nil {
 			return nil, err
 		}
 	}
@@ -86,8 +86,11 @@ func (c *container) published(r *wire.CreateTaskRequest) (pid uint32) {
 func (s *Service) reserve(c *container) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.expected, c.id)
-	s.first = ""
+	if _, expected := s.expected[c.id]; expected || s.first != "" {
+		delete(s.expected, c.id)
+		s.first = ""
+		s.keep()
+	}
 	if s.closing {
 		return Failf(ttrpc.Unavailable, "the shim is about to leave")
 	}

@@ -23,9 +23,9 @@ func (s *Service) delete(ctx context.Context, r *wire.DeleteRequest) (wire.Messa
 	// A client that has gone away must not leave half of a container behind.
 	ctx = context.WithoutCancel(ctx)
 	if p.execID != "" {
-		err = c.deleteExec(ctx, p)
+		err = c.deleteExec(p, func() keeper.Change { return ttrpc.Answered(ctx, p.deleted()) })
 	} else {
-		err = c.deleteInit(ctx)
+		err = c.deleteInit(ctx, func() keeper.Change { return ttrpc.Answered(ctx, p.deleted()) })
 	}
 	if err != nil {
 		return nil, err
@@ -38,7 +38,9 @@ func (p *process) deleted() *wire.DeleteResponse {
 	return &wire.DeleteResponse{Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At)}
 }
 
-func (c *container) deleteInit(ctx context.Context) error {
+// deleteInit deletes the container. answered is made at the instant that it is known no more, for who
+// asks again could not be told.
+func (c *container) deleteInit(ctx context.Context, answered func() keeper.Change) error {
 	c.change.Lock()
 	defer c.change.Unlock()
 	p := c.init
@@ -82,10 +84,9 @@ func (c *container) deleteInit(ctx context.Context) error {
 	c.mu.Lock()
 	forgotten := keeper.Change{Slot: c.slot}
 	c.slot = nil
-	// At one instant: a container that is not known any more cannot be said to have been deleted.
 	c.service.Publish(&wire.TaskDelete{
 		ContainerID: c.id, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
-	}, forgotten, ttrpc.Answered(ctx, p.deleted()))
+	}, forgotten, answered())
 	c.mu.Unlock()
 	c.service.forget(c)
 	return nil
@@ -104,7 +105,7 @@ func (c *container) letGo() {
 	}
 }
 
-func (c *container) deleteExec(ctx context.Context, p *process) error {
+func (c *container) deleteExec(p *process, answered func() keeper.Change) error {
 	p.start.Lock()
 	defer p.start.Unlock()
 	c.mu.Lock()
@@ -129,6 +130,6 @@ func (c *container) deleteExec(ctx context.Context, p *process) error {
 	delete(c.execs, p.execID)
 	c.publish(&wire.TaskDelete{
 		ContainerID: c.id, ID: p.execID, Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At),
-	}, ttrpc.Answered(ctx, p.deleted()))
+	}, answered())
 	return nil
 }

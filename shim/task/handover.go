@@ -87,13 +87,7 @@ func (s *Service) processes() (list []*process) {
 
 // Handover writes a suspended service down.
 func (s *Service) Handover(t *fds.Table) *wire.HandoverTasks {
-	h := &wire.HandoverTasks{First: s.first, Sandbox: s.sandbox, Asked: s.asked}
-	if s.first != "" {
-		h.FirstLeft = int64(max(time.Until(s.began.Add(expectation)), 1))
-	}
-	for id, until := range s.expected {
-		h.Expected = append(h.Expected, &wire.HandoverExpected{ID: id, Left: int64(max(time.Until(until), 1))})
-	}
+	h := s.handover()
 	for _, c := range s.containers {
 		one := c.handover()
 		if c.cgroup != nil {
@@ -104,6 +98,18 @@ func (s *Service) Handover(t *fds.Table) *wire.HandoverTasks {
 			one.Processes = append(one.Processes, p.handover(t))
 		}
 		h.Containers = append(h.Containers, one)
+	}
+	return h
+}
+
+// handover is all but the containers. The lock must be held.
+func (s *Service) handover() *wire.HandoverTasks {
+	h := &wire.HandoverTasks{First: s.first, Sandbox: s.sandbox, Asked: s.asked}
+	if s.first != "" {
+		h.FirstLeft = int64(max(time.Until(s.began.Add(expectation)), 1))
+	}
+	for id, until := range s.expected {
+		h.Expected = append(h.Expected, &wire.HandoverExpected{ID: id, Left: int64(max(time.Until(until), 1))})
 	}
 	return h
 }
@@ -141,7 +147,7 @@ func TakeOver(config Config, h *wire.HandoverTasks, t *fds.Table) (*Service, err
 	}
 	s := empty(config)
 	s.mu.Lock() // until Resume
-	s.first, s.sandbox, s.asked = h.First, h.Sandbox, h.Asked
+	s.first, s.sandbox, s.asked, s.slot = h.First, h.Sandbox, h.Asked, s.Memory.At(h.Slot)
 	if s.first != "" {
 		s.began = time.Now().Add(time.Duration(h.FirstLeft) - expectation)
 		time.AfterFunc(time.Duration(h.FirstLeft), s.nobodyCame)

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,6 +19,35 @@ func (c *container) keep() {
 	if c.slot != nil {
 		c.service.Memory.Commit(c.kept())
 	}
+}
+
+// keep does so with all that is about no container. The service's lock must be held.
+func (s *Service) keep() {
+	if s.slot != nil {
+		s.slot.Put(keeper.Service, wire.Marshal(s.handover()))
+	}
+}
+
+// Keep writes all of a suspended service into the keeper's memory, also what is too much for each
+// change. It reports false if there is what cannot be kept there.
+func (s *Service) Keep() bool {
+	for _, c := range s.containers {
+		change := c.kept()
+		if c.cgroup != nil && c.slot != nil {
+			h := new(wire.HandoverContainer)
+			if wire.Unmarshal(change.Data, h) == nil {
+				h.Cgroup = c.cgroup.Handover()
+				change.Data = wire.Marshal(h)
+			}
+		}
+		s.Memory.Commit(change)
+	}
+	for _, p := range s.processes() {
+		if p.io != nil && !p.io.Kept() {
+			return false
+		}
+	}
+	return true
 }
 
 // publish queues an event, and keeps what has come of it. The lock must be held.
@@ -42,9 +72,15 @@ func (c *container) kept() keeper.Change {
 }
 
 // Kept is what a shim that was killed has left in the keeper's memory, for TakeOver. first is the
-// container that the shim was started for.
-func Kept(m *keeper.Memory, first string) *wire.HandoverTasks {
+// container that it was started for.
+func Kept(m *keeper.Memory, first string) (*wire.HandoverTasks, error) {
 	h := new(wire.HandoverTasks)
+	for _, p := range m.Pieces(keeper.Service) {
+		if err := wire.Unmarshal(p.Data, h); err != nil {
+			return nil, fmt.Errorf("read what the shim before has left: %w", err)
+		}
+		h.Slot = p.Number()
+	}
 	type place struct{ container, exec string }
 	streams := make(map[place]*wire.HandoverIO)
 	for _, p := range m.Pieces(keeper.Streams) {
@@ -74,10 +110,10 @@ func Kept(m *keeper.Memory, first string) *wire.HandoverTasks {
 	for _, io := range streams { // of what had not been made yet
 		m.At(io.Slot).Drop()
 	}
-	if len(h.Containers) == 0 {
-		h.First, h.FirstLeft = first, int64(expectation)
+	if len(h.Containers)+len(h.Expected) == 0 && h.Sandbox == "" && !h.Asked {
+		h.First, h.FirstLeft = first, int64(expectation) // its create was cut off
 	}
-	return h
+	return h, nil
 }
 
 // Revive does what a shim that was killed could not do any more about ends that it knew of. It is
@@ -104,15 +140,18 @@ func (s *Service) Revive() {
 	}
 }
 
-// undo removes what has been made of a container when the shim was killed in the middle of that.
-func (s *Service) undo(ctx context.Context, eng engine.Engine, r *wire.CreateTaskRequest) error {
+// Redone is called when the calls that were cut off have been made again.
+func (s *Service) Redone() { s.leaveIfDone() }
+
+// Undo removes what has been made of a container, or a sandbox, when the shim was killed in the middle
+// of that.
+func (s *Service) Undo(ctx context.Context, eng engine.Engine, id, dir string) error {
 	release := s.Reaper.Hold()
 	defer release()
-	ctx = context.WithoutCancel(ctx)
-	if err := eng.Remove(ctx, r.ID); err != nil {
+	if err := eng.Remove(context.WithoutCancel(ctx), id); err != nil {
 		return err
 	}
-	return mounts.Unmount(filepath.Join(r.Bundle, "rootfs"))
+	return mounts.Unmount(filepath.Join(dir, "rootfs"))
 }
 
 // hasStarted says whether a process has been started by a shim that was killed before it could say
@@ -124,7 +163,7 @@ func (c *container) hasStarted(p *process) bool {
 	case running, stopped:
 		return !p.failed
 	case created:
-		if p.execID != "" || p.child == nil || !p.ended && c.atGate() {
+		if p.execID != "" || p.child == nil || !p.ended && AtGate(c.init.pid) {
 			return false
 		}
 	case starting:
@@ -146,8 +185,8 @@ func (c *container) hasStarted(p *process) bool {
 	return true
 }
 
-// atGate says whether the init has yet to execute the container's program.
-func (c *container) atGate() bool {
-	path, err := os.Readlink("/proc/" + strconv.Itoa(c.init.pid) + "/exe")
+// AtGate says whether a container's first process has yet to execute its program.
+func AtGate(pid int) bool {
+	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
 	return err == nil && strings.HasPrefix(path, "/memfd:berth-init")
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // Lead makes a sandbox, by its bundle, the leader of all containers of this
@@ -19,7 +20,7 @@ func (s *Service) Lead(sandbox string) error {
 		return Failf(ttrpc.Unavailable, "the shim is about to leave")
 	}
 	s.sandbox, s.first = sandbox, ""
-	s.Memory.Leave() // a sandbox is not kept
+	s.keep()
 	return nil
 }
 
@@ -40,7 +41,7 @@ func (s *Service) StopAll(ctx context.Context, grace time.Duration) {
 func (s *Service) Leave(ctx context.Context) {
 	s.StopAll(ctx, 0)
 	for _, c := range s.all() {
-		if err := c.deleteInit(ctx); err != nil {
+		if err := c.deleteInit(ctx, func() keeper.Change { return keeper.Change{} }); err != nil {
 			s.Log("remove container " + c.id + ": " + err.Error())
 		}
 	}

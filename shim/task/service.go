@@ -53,7 +53,8 @@ type Service struct {
 	sandbox    string               // bundle of the sandbox that leads them, if there is one
 	asked      bool                 // to shut down
 	closing    bool
-	began      time.Time // when it began to wait for the first
+	began      time.Time    // when it began to wait for the first
+	slot       *keeper.Slot // of all that but the containers; nil without a keeper
 
 	// work counts what goes on without a call.
 	work work
@@ -62,7 +63,8 @@ type Service struct {
 // New makes a service without containers.
 func New(c Config) *Service {
 	s := empty(c)
-	s.first, s.began = c.First, time.Now()
+	s.first, s.began, s.slot = c.First, time.Now(), c.Memory.Slot()
+	s.keep()
 	time.AfterFunc(expectation, s.nobodyCame)
 	return s
 }
@@ -164,6 +166,7 @@ func (s *Service) connect(_ context.Context, r *wire.ConnectRequest) (wire.Messa
 func (s *Service) shutdown(context.Context, *wire.ShutdownRequest) (wire.Message, error) {
 	s.mu.Lock()
 	s.asked = true
+	s.keep()
 	s.mu.Unlock()
 	s.leaveIfDone()
 	return &wire.Empty{}, nil

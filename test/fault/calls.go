@@ -27,6 +27,12 @@ func (c *call) String() string { return fmt.Sprintf("%d:%s:%d %s", c.process, c.
 // count returns the call that a process is about to make, nil for one that is not counted.
 func (t *tracer) count(tid int, p *process, regs *unix.PtraceRegs) *call {
 	nr := regs.Orig_rax
+	if keeps(nr, regs) {
+		p.keeper = true
+	}
+	if p.keeper {
+		return nil
+	}
 	if !p.init && (runtimes(nr, regs) || wakes(tid, nr, regs)) {
 		return nil
 	}
@@ -36,11 +42,38 @@ func (t *tracer) count(tid int, p *process, regs *unix.PtraceRegs) *call {
 	if t.record != nil || t.fault.text != "" {
 		c.text = pathOf(tid, nr, regs)
 	}
-	if c.changes(regs) {
+	if t.isStep(p, c, regs) {
 		t.steps++
 		c.step = t.steps
 	}
 	return c
+}
+
+// isStep reports whether a call is one of the steps.
+func (t *tracer) isStep(p *process, c *call, regs *unix.PtraceRegs) bool {
+	if !t.kept {
+		return c.changes(regs)
+	}
+	if p.own {
+		return p.parent != nil && p.parent.keeper
+	}
+	return c.changes(regs) && p.ofKept()
+}
+
+// ofKept reports whether a process was made by one that a keeper has.
+func (p *process) ofKept() bool {
+	for ; p != nil; p = p.parent {
+		if p.own {
+			return p.parent != nil && p.parent.keeper
+		}
+	}
+	return false
+}
+
+// keeps reports whether a call is that by which a shim's keeper makes the shim: their descriptors are
+// the same, but not their memory.
+func keeps(nr uint64, regs *unix.PtraceRegs) bool {
+	return nr == unix.SYS_CLONE && regs.Rdi&(unix.CLONE_FILES|unix.CLONE_VM) == unix.CLONE_FILES
 }
 
 // wakes reports whether a call is the Go runtime's waking of a thread of its own that waits for

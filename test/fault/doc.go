@@ -14,6 +14,7 @@
 //	fault -at 0:mkdirat:2 -fail EPERM -- PROGRAM…   the call is not made, and fails
 //	fault -at 1:mount:1 -kill 0 -- PROGRAM…         when the call has been made, process 0 is killed
 //	fault -step 17 -follow -- PROGRAM…              who has made the 17th call that changes something is killed after it
+//	fault -step 17 -kept [-before] -follow -- …     the 17th call of all that a shim with a keeper makes is the last, or is not made
 //	fault -every mount_setattr -fail ENOSYS -- …    all calls of the name; -text WORDS for those of a path with the words only
 //	fault -tell SOCKET -- PROGRAM…                  each call waits until who listens there lets it be made
 //

@@ -26,6 +26,8 @@ func main() {
 	flag.StringVar(&fail, "fail", "", "`ERRNO` that the call fails with")
 	flag.IntVar(&t.fault.kill, "kill", -1, "`PROCESS` to kill after the call")
 	flag.IntVar(&t.fault.step, "step", 0, "`N` of the step whose maker is killed after it")
+	flag.BoolVar(&t.kept, "kept", false, "count as steps all calls of the process that a shim's keeper has for a child, and of the inits those that change something")
+	flag.BoolVar(&t.fault.before, "before", false, "kill before the step, which is not made")
 	flag.BoolVar(&t.follows, "follow", false, "go on when the program has ended, until who it has left has ended too")
 	flag.StringVar(&t.fault.hit, "hit", "", "`FILE` to write the call to when it has come")
 	flag.StringVar(&record, "record", "", "`FILE` to write the calls to")
@@ -79,10 +81,11 @@ type fault struct {
 	every   string
 	text    string
 
-	errno unix.Errno
-	kill  int
-	step  int // the maker is killed after this one of the steps, 0 for none
-	hit   string
+	errno  unix.Errno
+	kill   int
+	before bool // with step: the call is not made
+	step   int  // the maker is killed after this one of the steps, 0 for none
+	hit    string
 }
 
 func (f *fault) parse(at, fail string) error {

@@ -24,6 +24,7 @@ type tracer struct {
 	threads  map[int]*thread // by id
 	started  int             // processes so far
 	steps    int             // calls so far that change something
+	kept     bool            // steps are those of the process that a keeper has
 	follows  bool            // the end of the root is not the end
 	killed   int             // the process that was killed after its step
 	ending   bool            // the program is over; who is left is let go
@@ -45,6 +46,7 @@ type process struct {
 	pid    int
 	parent *process
 	own    bool           // it has executed the engine itself, and is not just a fork of what does
+	keeper bool           // it is a shim's keeper
 	init   bool           // it has executed an init of the engine's, of which each call is meant
 	counts map[string]int // calls by name
 }
@@ -195,6 +197,7 @@ func (t *tracer) event(tid int, th *thread, cause int) bool {
 		child.process = th.process
 		if cause != unix.PTRACE_EVENT_CLONE {
 			child.process = t.newProcess(int(message), th.process)
+			child.process.own = th.process.keeper
 		}
 		if child.born {
 			t.resume(int(message), 0)
@@ -281,7 +284,7 @@ func (t *tracer) call(tid int, th *thread) {
 		_ = unix.PtraceSetRegs(tid, &regs)
 	}
 	th.kills = t.fault.kill >= 0 || t.fault.step > 0
-	if th.kills && endsItself(regs.Orig_rax) {
+	if th.kills && (t.fault.before || endsItself(regs.Orig_rax)) {
 		// There is no stop after it.
 		t.killAfter(th.process)
 	}

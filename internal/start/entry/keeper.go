@@ -40,6 +40,20 @@ const (
 	OffCode    = 168 // int32: si_code of the last death
 	OffStatus  = 172 // int32: and si_status
 	OffTimes   = 176 // eight uint64: when the last deaths were, in seconds
+	OffStage   = 240 // uint32: of an upgrade, see below
+	OffUndo    = 256 // the path of the program that is executed if the next one fails, of 63 bytes at most
+	OffProgram = 320 // and of the next one, of 1023
+
+	PageRoom = 2048 // the rest of the page is the program's
+)
+
+// The stages of an upgrade: whichever program comes next is executed in the keeper's process, so that
+// the new one's keeper is its own.
+const (
+	StageNone  = 0
+	StageAsked = 1 // the program at OffProgram is next
+	StageTried = 2 // it has been executed: unless it sets StageNone, that at OffUndo is next
+	StageBack  = 3 // that has been
 )
 
 // Magic is what is at OffMagic.

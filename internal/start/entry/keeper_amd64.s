@@ -125,6 +125,8 @@ dead:
 	MOVL	AX, const_OffCode(R13)
 	MOVL	24(SP), DI // si_status
 	MOVL	DI, const_OffStatus(R13)
+	CMPL	const_OffStage(R13), $const_StageTried
+	JEQ	again
 	CMPL	const_OffKeep(R13), $0
 	JEQ	exit
 	CMPL	AX, $1 // CLD_EXITED
@@ -171,11 +173,25 @@ keep:
 	INCL	BX
 	JMP	keep
 execute:
-	MOVQ	·ownProgram(SB), DI
 	MOVQ	(R12), AX
 	LEAQ	8(R12), SI
 	LEAQ	16(R12)(AX*8), DX
+	CMPL	const_OffStage(R13), $const_StageTried
+	JEQ	back
+	CMPL	const_OffStage(R13), $const_StageAsked
+	JNE	own
+	MOVL	$const_StageTried, const_OffStage(R13)
+	LEAQ	const_OffProgram(R13), DI
 	MOVL	$59, AX // execve
+	SYSCALL
+back:
+	MOVL	$const_StageBack, const_OffStage(R13)
+	LEAQ	const_OffUndo(R13), DI
+	MOVL	$59, AX
+	SYSCALL
+own:
+	MOVQ	·ownProgram(SB), DI
+	MOVL	$59, AX
 	SYSCALL
 
 leave:

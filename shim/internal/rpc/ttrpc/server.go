@@ -352,12 +352,13 @@ func (c *serverConn) openStream(ctx context.Context, id uint32, req *wire.Reques
 		c.refuse(id, Unimplemented, "stream "+req.Method+" of "+req.Service+" is not implemented")
 		return
 	}
-	c.server.memory.Leave() // streams are not kept
+	back := c.server.memory.Leave() // streams are not kept
 	s := newStream(c, id)
 	c.mu.Lock()
 	c.streams[id] = s
 	c.mu.Unlock()
 	go func() {
+		defer back()
 		err := guard.Do(c.server.log, func() error { return serve(ctx, s) })
 		c.mu.Lock()
 		delete(c.streams, id)

@@ -18,6 +18,9 @@ type Handover struct {
 	Box     *HandoverBox
 	// Debug is the listening socket for debugging, if there is one.
 	Debug uint32
+	// Kept says that the shim has a keeper: this is to be looked at only, what is taken over is in the
+	// keeper's memory.
+	Kept bool
 }
 
 func (m *Handover) fields(c *codec) {
@@ -30,6 +33,7 @@ func (m *Handover) fields(c *codec) {
 	message(c, 7, &m.Tasks)
 	message(c, 8, &m.Box)
 	c.uint32(9, &m.Debug)
+	c.bool(10, &m.Kept)
 }
 
 // HandoverServer is the socket and the connections.
@@ -325,6 +329,7 @@ type HandoverBox struct {
 	Status     uint32
 	At         *Timestamp
 	Cgroup     *HandoverCgroup
+	Slot       uint32 // in the memory of a keeper, where the shim before was killed
 }
 
 func (m *HandoverBox) fields(c *codec) {

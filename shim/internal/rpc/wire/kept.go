@@ -52,3 +52,14 @@ func (m *KeptStreams) fields(c *codec) {
 	c.string(2, &m.ExecID)
 	message(c, 3, &m.IO)
 }
+
+// KeptUpgrade is an upgrade under way: from which version, and the descriptor of its program.
+type KeptUpgrade struct {
+	From string
+	Undo uint32
+}
+
+func (m *KeptUpgrade) fields(c *codec) {
+	c.string(1, &m.From)
+	c.uint32(2, &m.Undo)
+}

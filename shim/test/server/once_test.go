@@ -1,0 +1,215 @@
+package server_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
+	"github.com/containerd/ttrpc"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/berth-runtime/berth/internal/test/wait"
+	"github.com/berth-runtime/berth/test/harness"
+)
+
+// A shim with a keeper is killed at each of its system calls in turn, before the call is made or
+// after it, and so whatever it is in the middle of. Its client sees nothing of that: each call of a
+// container's life is answered as ever, on the one connection, each program has run once and has
+// written each line once, and each event comes once and in its order.
+//
+// There are some thousands of such calls in a life: without BERTH_SOAK only some are tried, others at
+// each size of that.
+func TestOnceWhereverKilled(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("needs amd64: a keeper, and test/fault")
+	}
+	t.Setenv("BERTH_SHIM_KEEPER", "1")
+	n := newNode(t)
+	stride, first := 97, 1
+	if os.Getenv("BERTH_SOAK") != "" {
+		stride = 1
+	}
+	if text := os.Getenv("BERTH_STEPS"); text != "" { // FIRST:STRIDE
+		_, err := fmt.Sscanf(text, "%d:%d", &first, &stride)
+		n.must(err)
+	}
+	steps := 0
+	for step := first; !t.Failed(); step += stride {
+		after := n.liveOnce(step, false)
+		if !after || t.Failed() {
+			break
+		}
+		steps++
+		if n.liveOnce(step, true) {
+			steps++
+		}
+	}
+	// A life has more calls than this, however few of them are tried.
+	if steps*stride < 500 {
+		t.Errorf("only %d steps were found, each %dth", steps, stride)
+	}
+	t.Logf("killed at %d calls", steps)
+	harness.Report(t, "keeper steps", int64(steps))
+}
+
+// liveOnce leads a life in which the shim is killed at a call. It reports false where there are fewer
+// calls.
+func (n *node) liveOnce(step int, before bool) bool {
+	n.t.Helper()
+	id := fmt.Sprintf("c%d-%v", step, before)
+	shared := filepath.Join(n.dir, "shared-"+id)
+	n.must(os.Mkdir(shared, 0o755))
+	spec := n.spec(id, "sh", "-c", "echo run >> /shared/init; i=0; while [ $i -lt 50 ]; do i=$((i+1)); echo $i; done; sleep 1000")
+	spec.Mounts = append(spec.Mounts, specs.Mount{Destination: "/shared", Type: "bind", Source: shared, Options: []string{"bind", "rw"}})
+	spec.Linux.Resources = &specs.LinuxResources{}
+	dir := n.bundle(id, spec)
+	hit, pids := filepath.Join(n.dir, "hit"), filepath.Join(n.dir, "pids")
+	if err := os.Remove(hit); err != nil && !errors.Is(err, os.ErrNotExist) {
+		n.t.Fatal(err)
+	}
+	options := []string{"-step", strconv.Itoa(step), "-kept", "-follow", "-hit", hit, "-pids", pids}
+	if before {
+		options = append(options, "-before")
+	}
+	tracer, answer := n.startUnder(id, dir, options...)
+	defer answer.Close()
+	text, err := io.ReadAll(answer)
+	n.must(err)
+	conn, err := net.Dial("unix", socketIn(text))
+	n.must(err)
+	client := ttrpc.NewClient(conn)
+	b := &box{shim: &shim{n: n, client: client, TTRPCTaskService: taskapi.NewTTRPCTaskClient(client)}, id: id, dir: dir}
+	first, err := b.Connect(n.ctx(), &taskapi.ConnectRequest{})
+	n.must(err)
+	b.shim.pid = parentOf(n.t, int(first.ShimPid)) // the keeper
+	b.shim.pidfd, err = unix.PidfdOpen(b.shim.pid, 0)
+	n.must(err)
+	n.mu.Lock()
+	n.shims = append(n.shims, b.shim)
+	n.mu.Unlock()
+
+	out, exec := n.pipe("out-"+id).read(), n.pipe("exec-"+id).read()
+	failed := b.lifeOf(out.path, exec.path)
+	client.Close()
+	exit := tracer.Wait()
+	at, err := os.ReadFile(hit)
+	there := err == nil
+	if failed != nil {
+		n.t.Errorf("%v", failed)
+		b.kill9()
+		n.cleanUp(b)
+	} else {
+		b.gone()
+		<-out.done
+		<-exec.done
+		n.ranOnce(b, shared, out, exec)
+	}
+	if exit.Status == 126 {
+		text, _ := os.ReadFile(filepath.Join(n.dir, "said"))
+		n.t.Errorf("test/fault: %s", text)
+	}
+	n.nothingLeft(id)
+	if n.t.Failed() {
+		when := "after"
+		if before {
+			when = "before"
+		}
+		n.t.Logf("killed %s call %d, %s", when, step, at)
+	}
+	return there
+}
+
+// lifeOf makes all calls of a container's life; none may fail.
+func (b *box) lifeOf(out, exec string) error {
+	ctx, id := b.n.ctx(), b.id
+	process, err := json.Marshal(&specs.Process{Args: []string{"sh", "-c", "echo run >> /shared/exec; seq 1 50; exit 8"}, Cwd: "/", Env: []string{"PATH=/bin"}})
+	if err != nil {
+		return err
+	}
+	waited := make(chan error, 1)
+	status := func(exec string, want uint32) error {
+		r, err := b.Wait(ctx, &taskapi.WaitRequest{ID: id, ExecID: exec})
+		if err == nil && r.ExitStatus != want {
+			err = fmt.Errorf("status of %q is %d, want %d", exec, r.ExitStatus, want)
+		}
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		call func() error
+	}{
+		{"create", func() error { return b.create(func(r *taskapi.CreateTaskRequest) { r.Stdout = out }) }},
+		{"start", func() error { return b.begin("") }},
+		{"wait", func() error { go func() { waited <- status("", 137) }(); return nil }},
+		{"exec", func() error {
+			_, err := b.Exec(ctx, &taskapi.ExecProcessRequest{ID: id, ExecID: "e", Stdout: exec, Spec: &anypb.Any{Value: process}})
+			return err
+		}},
+		{"start e", func() error { return b.begin("e") }},
+		{"wait e", func() error { return status("e", 8) }},
+		{"delete e", func() error { return b.delete("e") }},
+		{"exec f", func() error { return b.addExec("f", "sleep", "1000") }},
+		{"start f", func() error { return b.begin("f") }},
+		{"pause", func() error { _, err := b.Pause(ctx, &taskapi.PauseRequest{ID: id}); return err }},
+		{"resume", func() error { _, err := b.Resume(ctx, &taskapi.ResumeRequest{ID: id}); return err }},
+		{"update", func() error {
+			_, err := b.Update(ctx, &taskapi.UpdateTaskRequest{ID: id, Resources: &anypb.Any{Value: []byte(`{"pids":{"limit":50}}`)}})
+			return err
+		}},
+		{"kill f", func() error {
+			_, err := b.Kill(ctx, &taskapi.KillRequest{ID: id, ExecID: "f", Signal: uint32(unix.SIGTERM)})
+			return err
+		}},
+		{"wait f", func() error { return status("f", 143) }},
+		{"delete f", func() error { return b.delete("f") }},
+		{"kill", func() error { return b.kill(uint32(unix.SIGKILL)) }},
+		{"wait", func() error { return <-waited }},
+		{"delete", func() error { return b.delete("") }},
+		{"shutdown", func() error { _, err := b.Shutdown(ctx, &taskapi.ShutdownRequest{}); return err }},
+	} {
+		err := step.call()
+		if step.name == "shutdown" && errors.Is(err, ttrpc.ErrClosed) {
+			err = nil // that it has gone is an answer
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return nil
+}
+
+// ranOnce checks what has come of a life.
+func (n *node) ranOnce(b *box, shared string, out, exec *pipe) {
+	n.t.Helper()
+	for _, name := range []string{"init", "exec"} {
+		if text, err := os.ReadFile(filepath.Join(shared, name)); err != nil || string(text) != "run\n" {
+			n.t.Errorf("the program of %s has run so: %q, %v", name, text, err)
+		}
+	}
+	for name, p := range map[string]*pipe{"init": out, "exec": exec} {
+		if got := p.String(); got != linesOf(50) {
+			n.t.Errorf("output of %s: %q", name, got)
+		}
+	}
+	want := []string{"create", "start", "exec-added", "exec-started", "exit e 8", "delete", "exec-added", "exec-started",
+		"paused", "resumed", "exit f 143", "delete", "exit " + b.id + " 137", "delete"}
+	wait.Until(n.t, "the events", func() bool { return len(n.seen(b.id)) >= len(want) })
+	if got := n.seen(b.id); !slices.Equal(got, want) {
+		n.t.Errorf("events %q", got)
+	}
+	if left, _ := filepath.Glob(filepath.Join(n.dir, "s/*")); len(left) > 0 {
+		n.t.Errorf("left: %s", strings.Join(left, " "))
+	}
+}
