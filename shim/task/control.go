@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-runtime/berth/shim/engine"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 	"github.com/berth-runtime/berth/shim/stdio"
@@ -20,7 +21,12 @@ func (s *Service) kill(ctx context.Context, r *wire.KillRequest) (wire.Message, 
 	c.mu.Lock()
 	at, ended, child, handle := p.state, p.ended, p.child, c.handle
 	c.mu.Unlock()
+	// A signal that was sent by a shim that was killed since may have ended it.
+	again := ttrpc.Resumed(ctx)
 	if at == stopped || ended {
+		if again {
+			return &wire.Empty{}, nil
+		}
 		return nil, Failf(ttrpc.NotFound, "process %q of container %q has ended already", p.eventID(), c.id)
 	}
 	if child == nil {
@@ -32,14 +38,14 @@ func (s *Service) kill(ctx context.Context, r *wire.KillRequest) (wire.Message, 
 	}
 	signal := syscall.Signal(r.Signal)
 	if p.execID != "" && !r.All {
-		if err := child.Signal(signal); errors.Is(err, unix.ESRCH) {
+		if err := child.Signal(signal); errors.Is(err, unix.ESRCH) && !again {
 			return nil, Failf(ttrpc.NotFound, "process %q of container %q has ended already", p.eventID(), c.id)
-		} else if err != nil {
+		} else if err != nil && err != unix.ESRCH {
 			return nil, Failf(ttrpc.Unknown, "signal %d to process %q of container %q: %w", r.Signal, p.eventID(), c.id, err)
 		}
 		return &wire.Empty{}, nil
 	}
-	if err := handle.Kill(ctx, signal, r.All); err != nil {
+	if err := handle.Kill(ctx, signal, r.All); err != nil && !(again && errors.Is(err, engine.ErrNotRunning)) {
 		return nil, err
 	}
 	if signal == unix.SIGKILL {

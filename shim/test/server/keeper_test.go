@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/berth-runtime/berth/internal/test/wait"
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	"golang.org/x/sys/unix"
 )
@@ -27,11 +25,17 @@ func (b *box) killed() {
 	if after.TaskPid != before.TaskPid {
 		b.n.t.Errorf("the container's process %d has become %d", before.TaskPid, after.TaskPid)
 	}
-	// The end of the shim is from now on that of its keeper, which comes last.
-	unix.Close(b.shim.pidfd)
-	b.shim.pid = parentOf(b.n.t, int(after.ShimPid))
-	b.shim.pidfd, err = unix.PidfdOpen(b.shim.pid, 0)
-	b.n.must(err)
+	b.shim.keeperOf(after.ShimPid)
+}
+
+// keeperOf has the end of the shim be that of the keeper of a process, which comes last.
+func (s *shim) keeperOf(pid uint32) {
+	s.n.t.Helper()
+	unix.Close(s.pidfd)
+	s.pid = parentOf(s.n.t, int(pid))
+	var err error
+	s.pidfd, err = unix.PidfdOpen(s.pid, 0)
+	s.n.must(err)
 }
 
 // A shim that is killed is started anew: a container and an exec write on, and clients that wait
@@ -78,9 +82,7 @@ func TestKilledWithKeeper(t *testing.T) {
 	}
 	b.shutdown()
 	b.gone()
-	// An event that was on its way may come twice.
-	want := []string{"create", "start", "exec-added", "exec-started", "exit e 8", "exit c 7", "delete"}
-	wait.Until(t, "the events", func() bool { return slices.Equal(slices.Compact(n.seen("c")), want) })
+	n.wantEvents("c", "create", "start", "exec-added", "exec-started", "exit e 8", "exit c 7", "delete", "delete")
 }
 
 // One that is killed again and again is given up, and is then as one without a keeper.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +41,12 @@ var others = sync.OnceValues(func() (string, error) {
 			{"\tformat = 2\n", "\tformat = 3\n"},
 			{"Format: format, Least: least,", "Format: format, Least: leastOf(), Novelty: []byte(\"new\"),"},
 			{"\treturn h, s.server.TakeOver(h.Server, table)\n", "\terr = s.server.TakeOver(h.Server, table)\n\tfail()\n\treturn h, err\n"},
-			{"// understood is what", `func name() string { return filepath.Base(os.Args[0]) }
+			{"// understood is what", `func name() string {
+	if path, err := os.Executable(); err == nil && entry.Kept() {
+		return filepath.Base(path)
+	}
+	return filepath.Base(os.Args[0])
+}
 
 func leastOf() uint32 {
 	if name() == "later" {
@@ -69,6 +75,7 @@ func fail() {
 
 // understood is what`},
 		},
+		"shim/server/revive.go": {{"\tconfirm()\n", "\tfail()\n\tconfirm()\n"}},
 		"shim/internal/rpc/wire/handover.go": {
 			{"\tDebug uint32\n", "\tDebug uint32\n\tNovelty []byte\n"},
 			{"\tc.uint32(9, &m.Debug)\n", "\tc.uint32(9, &m.Debug)\n\tc.bytes(99, &m.Novelty)\n"},
@@ -98,7 +105,7 @@ func fail() {
 		return "", err
 	}
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-overlay", filepath.Join(dir, "overlay"),
-		"-ldflags", "-X main.version=next", "-o", filepath.Join(dir, "next"), "./cmd/containerd-shim-berth-v2")
+		"-ldflags", "-X main.version=next"+entryFlag(), "-o", filepath.Join(dir, "next"), "./cmd/containerd-shim-berth-v2")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", errors.New(string(out))
@@ -110,6 +117,14 @@ func fail() {
 	}
 	return dir, nil
 })
+
+// entryFlag has the linker take the entry that a keeper is part of, where there is one.
+func entryFlag() string {
+	if runtime.GOARCH != "amd64" {
+		return ""
+	}
+	return " -E=berth_entry"
+}
 
 var othersDir string // to be removed at the end
 

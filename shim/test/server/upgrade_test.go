@@ -54,7 +54,22 @@ func count(lines int) string {
 
 // A shim is upgraded again and again, while a container and an exec in it write, a terminal is
 // talked to, and clients wait for all of them.
-func TestUpgraded(t *testing.T) {
+func TestUpgraded(t *testing.T) { upgradedAgainAndAgain(t, func(*box, int) {}) }
+
+// The same with a keeper, which executes the new programs; now and then the shim is killed besides.
+func TestUpgradedWithKeeper(t *testing.T) {
+	t.Setenv("BERTH_SHIM_KEEPER", "1")
+	upgradedAgainAndAgain(t, func(b *box, upgrades int) {
+		if upgrades == 0 {
+			b.shim.keeperOf(uint32(b.shim.pid))
+		}
+		if upgrades%2 == 0 && upgrades < 8 { // a fifth time within a minute would be too many
+			b.killed()
+		}
+	})
+}
+
+func upgradedAgainAndAgain(t *testing.T, before func(b *box, upgrades int)) {
 	n := newNode(t)
 	const lines = 60000
 	out, exec, err := n.pipe("out").read(), n.pipe("exec").read(), n.pipe("err").read()
@@ -78,6 +93,7 @@ func TestUpgraded(t *testing.T) {
 	upgrades := 0
 	const least = 5 // also on a machine that is so busy that the processes have ended by then
 	for ; len(waited)+len(execWaited) < 2 || upgrades < least; upgrades++ {
+		before(b, upgrades)
 		text, err := n.upgrade("c")
 		if err != nil {
 			t.Fatalf("upgrade %d: %v", upgrades, err)
