@@ -46,13 +46,43 @@ func wantCount(t *testing.T, who, got string) {
 }
 
 func upgradedLive(t *testing.T, d *daemon) {
+	shims := ""
+	countersLive(t, d, rounds(6, 100), nil, func() {
+		shims = fmt.Sprint(d.Shims())
+		upgrades, period := 0, time.Duration(rounds(4, 600))*time.Second
+		for end := time.Now().Add(period); time.Now().Before(end); upgrades++ {
+			d.upgradeAll()
+			time.Sleep(200 * time.Millisecond)
+		}
+		t.Logf("%d upgrades", upgrades)
+		if now := fmt.Sprint(d.Shims()); now != shims {
+			t.Errorf("shims %s have become %s", shims, now)
+		}
+	})
+}
+
+func (d *daemon) upgradeAll() {
+	d.T.Helper()
+	out, err := exec.Command(d.Shim, "-address", d.Dir+"/c.sock", "-all", "upgrade").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "shims upgraded") {
+		d.T.Fatalf("upgrade: %v\n%s", err, out)
+	}
+}
+
+// countersLive has containers and execs write numbered lines, some to terminals, while something is
+// done to their shims, and then end; and looks whether each line, status and event has come once and
+// in its order. beside, if not nil, does more with each container meanwhile, until done is closed, and
+// gives the events of that.
+func countersLive(t *testing.T, d *daemon, n int, beside func(b *box, done <-chan struct{}) []string, disturb func()) {
 	events := d.tap()
 	type counter struct {
 		*box
 		out, exec stdio
 		ended     [2]chan uint32
+		events    chan []string
 	}
-	all := make([]*counter, rounds(6, 100))
+	all := make([]*counter, n)
+	done := make(chan struct{})
 	for i := range all {
 		terminal := i%3 == 2
 		c := &counter{box: d.define("", args(counts(i%50+10)...), func(s *specs.Spec) { s.Process.Terminal = terminal })}
@@ -71,25 +101,20 @@ func upgradedLive(t *testing.T, d *daemon) {
 			c.ended[k] = make(chan uint32, 1)
 			go func() { c.ended[k] <- c.wait(id) }()
 		}
-	}
-	shims := fmt.Sprint(d.Shims())
-
-	upgrades, period := 0, time.Duration(rounds(4, 600))*time.Second
-	for end := time.Now().Add(period); time.Now().Before(end); upgrades++ {
-		out, err := exec.Command(d.Shim, "-address", d.Dir+"/c.sock", "-all", "upgrade").CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "shims upgraded") {
-			t.Fatalf("upgrade %d: %v\n%s", upgrades, err, out)
+		c.events = make(chan []string, 1)
+		if beside == nil {
+			c.events <- nil
+			continue
 		}
-		time.Sleep(200 * time.Millisecond)
+		go func() { c.events <- beside(c.box, done) }()
 	}
-	t.Logf("%d upgrades of %d containers", upgrades, len(all))
-	if now := fmt.Sprint(d.Shims()); now != shims {
-		t.Errorf("shims %s have become %s", shims, now)
-	}
+	disturb()
+	close(done)
 
 	var wg sync.WaitGroup
 	for i, c := range all {
 		wg.Go(func() {
+			between := <-c.events
 			for k, id := range []string{"e", ""} {
 				if _, err := d.tasks().Kill(d.Context(), &tasks.KillRequest{ContainerID: c.id, ExecID: id, Signal: 15}); err != nil {
 					t.Errorf("end %s of %s: %v", id, c.id, err)
@@ -106,8 +131,8 @@ func upgradedLive(t *testing.T, d *daemon) {
 			c.remove()
 			wantCount(t, c.id, c.out.output[0].wait())
 			wantCount(t, "the exec of "+c.id, c.exec.output[0].wait())
-			events.want(t, c.id, "create", "start", "exec-added e", "exec-started e", fmt.Sprintf("exit e %d", i%50+100), "delete e",
-				fmt.Sprintf("exit %s %d", c.id, i%50+10), "delete")
+			want := append([]string{"create", "start", "exec-added e", "exec-started e"}, between...)
+			events.want(t, c.id, append(want, fmt.Sprintf("exit e %d", i%50+100), "delete e", fmt.Sprintf("exit %s %d", c.id, i%50+10), "delete")...)
 		})
 	}
 	wg.Wait()
