@@ -68,7 +68,7 @@ type Publisher struct {
 
 // New makes a publisher for the socket at an address. It begins to send when Resume is called.
 func New(address, namespace string, log func(string)) *Publisher {
-	return newPublisher(&socket{path: ttrpc.Path(address), namespace: namespace}, namespace, log)
+	return newPublisher(&socket{path: ttrpc.Path(address), namespace: namespace, timeout: callTimeout}, namespace, log)
 }
 
 // NewByBinary makes a publisher that has containerd's own program send each event, as shims did

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
@@ -15,6 +16,7 @@ import (
 type socket struct {
 	path      string
 	namespace string
+	timeout   time.Duration
 	memory    *keeper.Memory // nil without a keeper
 
 	mu        sync.Mutex
@@ -30,7 +32,7 @@ func (s *socket) forward(e *queued) error {
 	client.Mark = e.number
 	err = client.Call("containerd.services.events.ttrpc.v1.Events", "Forward",
 		[]*wire.KeyValue{{Key: "containerd-namespace-ttrpc", Value: s.namespace}},
-		callTimeout, &wire.ForwardRequest{Envelope: e.Envelope}, &wire.Empty{})
+		s.timeout, &wire.ForwardRequest{Envelope: e.Envelope}, &wire.Empty{})
 	var answer *ttrpc.Error
 	switch {
 	case err == nil, errors.As(err, &answer), errors.Is(err, ttrpc.ErrSuspended):
@@ -107,6 +109,6 @@ func (s *socket) takeOver(h *wire.HandoverEvents, t *fds.Table) (err error) {
 // inherit takes up the connection of a shim that was killed. It gives the number of the event that
 // was under way: the call goes on when that is forwarded next, and is otherwise over.
 func (s *socket) inherit(t *fds.Table) (number uint64, err error) {
-	s.client, number, err = ttrpc.InheritClient(s.memory, t, callTimeout)
+	s.client, number, err = ttrpc.InheritClient(s.memory, t, s.timeout)
 	return number, err
 }
