@@ -2,13 +2,9 @@ package integration
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -64,65 +60,7 @@ func killedLive(t *testing.T, d *daemon) {
 	}
 	kills, upgrades := 0, 0
 	countersLive(t, d, rounds(6, 200), beside, func() {
-		keepers := d.keepers()
-		before := keepersOf(keepers)
-		killed := make(map[int][]time.Time) // by keeper
-		period := time.Duration(rounds(6, 600)) * time.Second
-		next := time.Now()
-		const least = 3 // also on a machine that is so busy that there were fewer by then
-		for end := time.Now().Add(period); (time.Now().Before(end) || kills < least || upgrades < least) && !t.Failed(); {
-			if time.Now().After(next) {
-				d.upgradeAll()
-				upgrades++
-				next = time.Now().Add(time.Second)
-			}
-			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
-			// A shim that is killed five times in a minute is given up.
-			keeper := before[rand.IntN(len(before))]
-			if list := killed[keeper]; len(list) >= 4 && time.Since(list[len(list)-4]) < 65*time.Second {
-				continue
-			}
-			if shim := d.keepers()[keeper]; shim != 0 && syscall.Kill(shim, syscall.SIGKILL) == nil {
-				killed[keeper] = append(killed[keeper], time.Now())
-				kills++
-			}
-		}
-		if after := keepersOf(d.keepers()); !slices.Equal(before, after) {
-			t.Errorf("keepers %v have become %v", before, after)
-		}
+		kills, upgrades = d.Disturb(time.Duration(rounds(6, 600)) * time.Second)
 	})
 	t.Logf("%d kills, %d upgrades, %d execs between them", kills, upgrades, execs.Load())
-}
-
-func keepersOf(pairs map[int]int) (list []int) {
-	for keeper := range pairs {
-		list = append(list, keeper)
-	}
-	slices.Sort(list)
-	return list
-}
-
-// keepers are the keepers with the shim of each, 0 while that is being executed. What a shim forks
-// looks like one for a moment.
-func (d *daemon) keepers() map[int]int {
-	parents := make(map[int]int)
-	for _, pid := range d.Shims() {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		if err != nil {
-			continue
-		}
-		_, after, _ := strings.Cut(string(text), "\nPPid:")
-		parent := 0
-		fmt.Sscan(after, &parent)
-		parents[pid] = parent
-	}
-	pairs := make(map[int]int)
-	for pid, parent := range parents {
-		if _, forked := parents[parent]; !forked {
-			pairs[pid] = max(pairs[pid], 0)
-		} else if _, forked := parents[parents[parent]]; !forked {
-			pairs[parent] = pid
-		}
-	}
-	return pairs
 }

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +50,7 @@ func upgradedLive(t *testing.T, d *daemon) {
 		shims = fmt.Sprint(d.Shims())
 		upgrades, period := 0, time.Duration(rounds(4, 600))*time.Second
 		for end := time.Now().Add(period); time.Now().Before(end); upgrades++ {
-			d.upgradeAll()
+			d.UpgradeShims()
 			time.Sleep(200 * time.Millisecond)
 		}
 		t.Logf("%d upgrades", upgrades)
@@ -59,14 +58,6 @@ func upgradedLive(t *testing.T, d *daemon) {
 			t.Errorf("shims %s have become %s", shims, now)
 		}
 	})
-}
-
-func (d *daemon) upgradeAll() {
-	d.T.Helper()
-	out, err := exec.Command(d.Shim, "-address", d.Dir+"/c.sock", "-all", "upgrade").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "shims upgraded") {
-		d.T.Fatalf("upgrade: %v\n%s", err, out)
-	}
 }
 
 // countersLive has containers and execs write numbered lines, some to terminals, while something is
