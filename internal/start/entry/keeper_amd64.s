@@ -61,6 +61,8 @@ TEXT berth_keeper(SB), NOSPLIT|NOFRAME, $0
 	MOVL	$8, R10
 	SYSCALL
 	MOVB	$1, ·kept(SB)
+	CMPL	const_OffCode(R13), $0
+	JEQ	alone // it is the first
 	MOVL	const_OffMaxFD(R13), AX
 	MOVL	AX, ·maxFD(SB)
 alone:
