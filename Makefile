@@ -78,10 +78,12 @@ test-cluster: ## run a Kubernetes cluster of real parts, with two guests as its 
 	test/cluster/run $(if $(PARTS),-test.run 'TestCluster/(Install|$(PARTS))')
 
 .PHONY: soak
-soak: ## the long versions: of the shim's tests 200 containers at once, 2,000 rounds, 300 kills; 10,000 rounds of the engine
+soak: ## the long versions: of the shim's tests 200 containers at once, 2,000 rounds, 300 kills, ten minutes of kills and upgrades under keepers; 10,000 rounds of the engine
 	@build/scripts/install-for tests
 	test/containerd2/build
-	BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestManyAtOnce|TestNoGrowth|TestShimIsKilled' ./shim/test/integration
+	BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestManyAtOnce|TestNoGrowth|TestShimIsKilled|TestKilledLive' ./shim/test/integration
+	BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestOnceWhereverKilled' ./shim/test/server
+	cd test/containerd2 && GOWORK=off BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestKilledShimsOfPods' .
 	BERTH_ROUNDS=$${ROUNDS:-10000} go test -count=1 -v -timeout 5h -run '^TestSoak$$' ./test/reliability
 
 .PHONY: demo-node
