@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rejoin goes on with an Exec that was cut off by the end of the process that made it, after Held. Our
-// caller has that one's descriptors, and waits for its children. It returns when the program has been
-// executed, and its error says that it has not.
+// Rejoin goes on with an Exec that was cut off by the end of the process that made it, after Held.
+// Our caller has that one's descriptors, and waits for its children. It returns when the program
+// has been executed, and its error says that it has not.
 func (c *Container) Rejoin(o *ExecOptions, h launch.Held) error {
 	e, err := c.execer(o)
 	if err != nil {

@@ -84,8 +84,8 @@ type Held struct {
 // Held is this child.
 func (c *Child) Held() Held { return Held{c.Pid, c.report, c.name} }
 
-// Rejoin goes on with a child that was held by a process that has ended since. That may have answered
-// it: one answer too many is not looked at. It takes the socket over.
+// Rejoin goes on with a child that was held by a process that has ended since. That may have
+// answered it: one answer too many is not looked at. It takes the socket over.
 func Rejoin(h Held, talk *program.Talk, explain func(program.Failure) error) *Child {
 	c := Attach(h.Socket, h.Pid, talk, explain)
 	c.name = h.Name

@@ -112,16 +112,16 @@ type Exec struct {
 	// PidFile is where the pid is to be written.
 	PidFile string
 	Stdio   Stdio
-	// Held, if not nil, is called when the process is there and, if the engine can do that, has yet to
-	// execute its program, which it does after Held has returned. Done says whether it has, before
-	// what Held has told of is let go. An engine that calls neither leaves no more to be known than
-	// that Exec was called.
+	// Held, if not nil, is called when the process is there and, if the engine can do that, has yet
+	// to execute its program, which it does after Held has returned. Done says whether it has,
+	// before what Held has told of is let go. An engine that calls neither leaves no more to be
+	// known than that Exec was called.
 	Held func(p *Process, held Held) error
 	Done func(executed bool)
 }
 
-// Held is by what a process is served until it executes its program, by this process or one that has
-// its descriptors.
+// Held is by what a process is served until it executes its program, by this process or one that
+// has its descriptors.
 type Held struct {
 	Socket int
 	Name   string

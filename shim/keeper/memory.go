@@ -102,8 +102,8 @@ func Open() (*Memory, error) {
 	return m, nil
 }
 
-// leastKept is what descriptors are kept up to at least: what has just been opened by a shim that is
-// killed is to be found, too.
+// leastKept is what descriptors are kept up to at least: what has just been opened by a shim that
+// is killed is to be found, too.
 const leastKept = 63
 
 // Map gives what is in a memory by its descriptor.

@@ -25,8 +25,8 @@ func (m *Memory) Next(program, undo string) error {
 	return nil
 }
 
-// Stage says where an upgrade is: entry.StageTried in the new program, and entry.StageBack in the old
-// one if the new one has failed.
+// Stage says where an upgrade is: entry.StageTried in the new program, and entry.StageBack in the
+// old one if the new one has failed.
 func (m *Memory) Stage() uint32 { return atomic.LoadUint32(m.word(entry.OffStage)) }
 
 // Confirm says that this program has taken over.

@@ -27,7 +27,8 @@ func (s *Service) Handover() *wire.HandoverBox {
 	return h
 }
 
-// Keep writes the sandbox of a suspended shim into the keeper's memory, with what its cgroup has said.
+// Keep writes the sandbox of a suspended shim into the keeper's memory, with what its cgroup has
+// said.
 func (s *Service) Keep() {
 	if h := s.Handover(); h != nil && s.box.slot != nil {
 		s.box.slot.Put(keeper.Sandbox, wire.Marshal(h))

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-runtime/berth/shim/keeper"
 )
 
-// leaveToKeeper ends this process, which is suspended, for the keeper to execute another program. It
-// returns only if that cannot be.
+// leaveToKeeper ends this process, which is suspended, for the keeper to execute another program.
+// It returns only if that cannot be.
 func (s *shim) leaveToKeeper(program string, undo uint32) error {
 	if !s.tasks.Keep() {
 		return busy{errors.New("the shim is busy with input to a terminal")}

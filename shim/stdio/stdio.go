@@ -100,9 +100,8 @@ func (s *IO) Fresh() bool {
 	return !s.started && !s.closed
 }
 
-// Started begins to copy: the process has its ends. console is the master of
-// its terminal, if it has one, and then belongs to s. In a keeper's memory, other changes are made at
-// the same instant.
+// Started begins to copy: the process has its ends. console is the master of its terminal, if it
+// has one, and then belongs to s. In a keeper's memory, other changes are made at the same instant.
 func (s *IO) Started(console *os.File, with ...keeper.Change) {
 	defer s.closeChild()
 	s.mu.Lock()

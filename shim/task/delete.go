@@ -38,8 +38,8 @@ func (p *process) deleted() *wire.DeleteResponse {
 	return &wire.DeleteResponse{Pid: uint32(p.pid), ExitStatus: uint32(p.exit.Status), ExitedAt: wire.Time(p.exit.At)}
 }
 
-// deleteInit deletes the container. answered is made at the instant that it is known no more, for who
-// asks again could not be told.
+// deleteInit deletes the container. answered is made at the instant that it is known no more, for
+// who asks again could not be told.
 func (c *container) deleteInit(ctx context.Context, answered func() keeper.Change) error {
 	c.change.Lock()
 	defer c.change.Unlock()

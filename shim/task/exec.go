@@ -122,8 +122,8 @@ func (p *process) noteDone(executed bool) {
 	c.keep()
 }
 
-// takeHeld takes up a process that was noted and not adopted. One that is no more has not executed its
-// program.
+// takeHeld takes up a process that was noted and not adopted. One that is no more has not executed
+// its program.
 func (p *process) takeHeld(h *wire.HandoverProcess, t *fds.Table) (err error) {
 	if h.HeldSocket != 0 {
 		if p.heldFile, err = t.File(h.HeldSocket, "socket of an exec"); err != nil {

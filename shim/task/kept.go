@@ -143,8 +143,8 @@ func (s *Service) Revive() {
 // Redone is called when the calls that were cut off have been made again.
 func (s *Service) Redone() { s.leaveIfDone() }
 
-// Undo removes what has been made of a container, or a sandbox, when the shim was killed in the middle
-// of that.
+// Undo removes what has been made of a container, or a sandbox, when the shim was killed in the
+// middle of that.
 func (s *Service) Undo(ctx context.Context, eng engine.Engine, id, dir string) error {
 	release := s.Reaper.Hold()
 	defer release()

@@ -70,8 +70,8 @@ func (p *process) ofKept() bool {
 	return false
 }
 
-// keeps reports whether a call is that by which a shim's keeper makes the shim: their descriptors are
-// the same, but not their memory.
+// keeps reports whether a call is that by which a shim's keeper makes the shim: their descriptors
+// are the same, but not their memory.
 func keeps(nr uint64, regs *unix.PtraceRegs) bool {
 	return nr == unix.SYS_CLONE && regs.Rdi&(unix.CLONE_FILES|unix.CLONE_VM) == unix.CLONE_FILES
 }

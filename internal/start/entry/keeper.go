@@ -47,8 +47,8 @@ const (
 	PageRoom = 2048 // the rest of the page is the program's
 )
 
-// The stages of an upgrade: whichever program comes next is executed in the keeper's process, so that
-// the new one's keeper is its own.
+// The stages of an upgrade: whichever program comes next is executed in the keeper's process, so
+// that the new one's keeper is its own.
 const (
 	StageNone  = 0
 	StageAsked = 1 // the program at OffProgram is next

@@ -61,9 +61,9 @@ func upgradedLive(t *testing.T, d *daemon) {
 }
 
 // countersLive has containers and execs write numbered lines, some to terminals, while something is
-// done to their shims, and then end; and looks whether each line, status and event has come once and
-// in its order. beside, if not nil, does more with each container meanwhile, until done is closed, and
-// gives the events of that.
+// done to their shims, and then end; and looks whether each line, status and event has come once
+// and in its order. beside, if not nil, does more with each container meanwhile, until done is
+// closed, and gives the events of that.
 func countersLive(t *testing.T, d *daemon, n int, beside func(b *box, done <-chan struct{}) []string, disturb func()) {
 	events := d.tap()
 	type counter struct {

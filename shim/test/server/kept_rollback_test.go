@@ -8,8 +8,8 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
 )
 
-// A new program that a keeper has executed and that does not take over is followed by the one before,
-// which goes on with all that there is; from one that does take over, there is a way back.
+// A new program that a keeper has executed and that does not take over is followed by the one
+// before, which goes on with all that there is; from one that does take over, there is a way back.
 func TestUndoneWithKeeper(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("there are keepers on amd64 alone")

@@ -29,8 +29,8 @@ import (
 // container's life is answered as ever, on the one connection, each program has run once and has
 // written each line once, and each event comes once and in its order.
 //
-// There are some thousands of such calls in a life: without BERTH_SOAK only some are tried, others at
-// each size of that.
+// There are some thousands of such calls in a life: without BERTH_SOAK only some are tried, others
+// at each size of that.
 func TestOnceWhereverKilled(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("needs amd64: a keeper, and test/fault")
@@ -64,8 +64,8 @@ func TestOnceWhereverKilled(t *testing.T) {
 	harness.Report(t, "keeper steps", int64(steps))
 }
 
-// liveOnce leads a life in which the shim is killed at a call. It reports false where there are fewer
-// calls.
+// liveOnce leads a life in which the shim is killed at a call. It reports false where there are
+// fewer calls.
 func (n *node) liveOnce(step int, before bool) bool {
 	n.t.Helper()
 	id := fmt.Sprintf("c%d-%v", step, before)

@@ -49,8 +49,8 @@ func (c *Client) Close() error {
 	return c.conn.Close()
 }
 
-// Keep has the connection, and the call that is under way, in the keeper's memory. It must be called
-// before the first call.
+// Keep has the connection, and the call that is under way, in the keeper's memory. It must be
+// called before the first call.
 func (c *Client) Keep(m *keeper.Memory) error {
 	in, err := newInbox(m, keeper.Forwarding, c.conn, 0, c.in, nil)
 	if err != nil {

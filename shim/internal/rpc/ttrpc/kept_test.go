@@ -54,8 +54,8 @@ func pair(t *testing.T) (ours, theirs *os.File) {
 	return p[0], p[1]
 }
 
-// inherit makes the server that comes after the one of a connection, whose descriptor it finds by its
-// number.
+// inherit makes the server that comes after the one of a connection, whose descriptor it finds by
+// its number.
 func inherit(t *testing.T, m *keeper.Memory, conn *os.File) *Server {
 	t.Helper()
 	table := fds.New()

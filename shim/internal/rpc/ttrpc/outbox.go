@@ -9,9 +9,9 @@ import (
 	"github.com/berth-runtime/berth/shim/keeper"
 )
 
-// outbox is what is to be written to a connection, in the keeper's memory: the shim that comes after
-// one that was killed goes on at the byte where that has left off. It is not safe for use by several
-// goroutines.
+// outbox is what is to be written to a connection, in the keeper's memory: the shim that comes
+// after one that was killed goes on at the byte where that has left off. It is not safe for use by
+// several goroutines.
 type outbox struct {
 	kind   byte
 	slot   *keeper.Slot

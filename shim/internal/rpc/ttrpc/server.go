@@ -188,8 +188,8 @@ type serverConn struct {
 	write sync.Mutex
 	out   []byte // what Suspend has left to be written, under write
 
-	// kept and keptOut are nil without a keeper; then from is what the shim that was killed has left,
-	// until all of that is taken up, and read the stream of a call that it has read already.
+	// kept and keptOut are nil without a keeper; then from is what the shim that was killed has
+	// left, until all of that is taken up, and read the stream of a call that it has read already.
 	kept    *inbox
 	keptOut *outbox
 	from    *wire.HandoverConn
@@ -212,28 +212,6 @@ func (s *Server) newConn(file *os.File, h *wire.HandoverConn) *serverConn {
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
-}
-
-// keep has what is read and written in the keeper's memory.
-func (c *serverConn) keep(h *wire.HandoverConn) (err error) {
-	m := c.server.memory
-	slot := m.At(h.Slot)
-	if slot != nil {
-		c.from, c.read = h, h.Last
-	}
-	in, err := newInbox(m, keeper.Connection, c.file, h.Last, c.in, slot)
-	if err != nil {
-		return err
-	}
-	if h.OutSlot == 0 {
-		c.keptOut, err = newOutbox(m, keeper.Answers, in.slot)
-	} else {
-		c.keptOut, err = inheritOutbox(m, keeper.Answers, h.OutSlot)
-	}
-	if err == nil {
-		c.kept = in
-	}
-	return err
 }
 
 func (s *Server) start(file *os.File) {
@@ -398,43 +376,4 @@ func response(stream uint32, r *wire.Response) []byte {
 		return response(stream, refusal(ResourceExhausted, "answer: "+err.Error()))
 	}
 	return b
-}
-
-// send writes an answer. With a keeper, it is on its way at the instant that changes are made.
-func (c *serverConn) send(b []byte, with ...keeper.Change) error {
-	c.write.Lock()
-	defer c.write.Unlock()
-	if c.keptOut != nil {
-		c.queue(b, with...)
-		return c.flushKept()
-	}
-	c.server.memory.Commit(with...)
-	if len(c.out) > 0 {
-		c.out = append(c.out, b...)
-		return nil
-	}
-	n, err := c.file.Write(b)
-	if errors.Is(err, os.ErrDeadlineExceeded) { // which only Suspend sets
-		c.out = append(c.out, b[n:]...)
-		return nil
-	}
-	return err
-}
-
-// queue has an answer written after those that are to be already.
-func (c *serverConn) queue(b []byte, with ...keeper.Change) {
-	if err := c.keptOut.put(b, 0, 0, with...); err != nil {
-		c.server.log("keep an answer: " + err.Error())
-	}
-}
-
-func (c *serverConn) flushKept() error {
-	err := c.keptOut.flush(c.file)
-	if errors.Is(err, os.ErrDeadlineExceeded) { // which only Suspend sets
-		return nil
-	}
-	if err != nil {
-		c.keptOut.clear()
-	}
-	return err
 }

@@ -18,8 +18,8 @@ type Handover struct {
 	Box     *HandoverBox
 	// Debug is the listening socket for debugging, if there is one.
 	Debug uint32
-	// Kept says that the shim has a keeper: this is to be looked at only, what is taken over is in the
-	// keeper's memory.
+	// Kept says that the shim has a keeper: this is to be looked at only, what is taken over is in
+	// the keeper's memory.
 	Kept bool
 }
 
@@ -227,7 +227,8 @@ type HandoverProcess struct {
 	At                    *Timestamp
 	Failed, Settled       bool
 	IO                    *HandoverIO
-	// By what an exec is served that has not executed its program: see engine.Held. 0 is not at all.
+	// By what an exec is served that has not executed its program: see engine.Held. 0 is not at
+	// all.
 	HeldSocket uint32
 	HeldName   string
 }
