@@ -215,8 +215,9 @@ func (m *maker) namespaces(r reach) error {
 // ownTree reports whether the mount namespace can do without a copy of the host's mounts. Not where
 // something else than the Program looks for the host's files in it (hooks of the creation do, as
 // those of nvidia, and a minder would keep the host's root), where a procfs is mounted only beside
-// one that is there already (mount_too_revealing in fs/namespace.c), where mounts stay in their peer
-// groups but for those beside the root, and where all sources at once would be too many descriptors.
+// one that is there already (mount_too_revealing in fs/namespace.c), where mounts stay in their
+// peer groups but for those beside the root, and where all sources at once would be too many
+// descriptors.
 func (m *maker) ownTree() bool {
 	const fewMounts = 128
 	p, f := m.plan, &m.spawn.Facts
