@@ -18,7 +18,7 @@ import (
 // is orphaned, setpgid(2)). So we stop it, and ourselves.
 
 // holdsTerminal reports whether we may read from our terminal and set its modes: in the background
-// that would stop us (SIGTTIN, SIGTTOU). A terminal of another session stops nobody.
+// that would stop us (SIGTTIN, SIGTTOU). A terminal of another session does not.
 func holdsTerminal() bool {
 	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()

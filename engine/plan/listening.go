@@ -174,8 +174,8 @@ func Learning(profile *specs.LinuxSeccomp, killable bool) (*seccomp.Filter, erro
 
 // WithPass lets sendmsg and read through where their sixth argument, which neither has, is the
 // pass: a random number that only the process knows which hands the listener over, and that is
-// gone with its memory at its execve. Nobody could answer for the one, and the other is how it
-// learns that somebody can.
+// gone with its memory at its execve. No listener is in place yet to answer for the one, and by the
+// other the process learns that there is one.
 func WithPass(program []seccomp.Instruction, pass uint64) ([]seccomp.Instruction, error) {
 	const (
 		load, equal, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Random is a number that nobody can guess, and never 0.
+// Random is a number that can't be guessed, and is never 0.
 func Random() (uint64, error) {
 	var b [8]byte
 	if _, err := unix.Getrandom(b[:], 0); err != nil { // which gives so few whole (getrandom(2))

@@ -173,7 +173,7 @@ func (o *Options) passwordsCovered(c *Caller) bool {
 	return o.dir(c.Dir) == inOverlay && covers(c.Dir) || slices.ContainsFunc(o.Binds, func(b Bind) bool { return covers(b.Path) })
 }
 
-// WriteBlanked writes a layer with the password files in which nobody has a password: what a
+// WriteBlanked writes a layer with copies of the password files that have no passwords: what a
 // program adds to them works as ever.
 func (o *Options) WriteBlanked(to io.Writer) error {
 	w := tarfile.NewWriter(to)
