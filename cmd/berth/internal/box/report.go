@@ -198,7 +198,8 @@ func (r *Report) Stopped() string {
 	if r.Status == 0 {
 		return text
 	}
-	if list := r.hidden(func(name string) bool { return !within(name, "/etc") }); list != "" {
+	// What a limit has ended was not missing anything.
+	if list := r.hidden(func(name string) bool { return !within(name, "/etc") }); list != "" && text == "" {
 		text += "berth box: hidden: " + list + "\n"
 	}
 	for i, d := range r.Denied {
