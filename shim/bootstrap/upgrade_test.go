@@ -49,6 +49,9 @@ func TestUpgradeBesideOneThatPretends(t *testing.T) {
 		"of a container that sees all processes": {Cloneflags: syscall.CLONE_NEWNS, Chroot: root},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if attr.Chroot != "" && bytes.Contains(program[:min(len(program), 4096)], []byte("/ld-linux")) {
+				t.Skip("the test is linked with libraries (the race detector's), which that root does not have")
+			}
 			ours := attr.Chroot == "" && attr.Cloneflags&syscall.CLONE_NEWPID == 0
 			pid, asked := 0, 0
 			socket := filepath.Join(t.TempDir(), "s")
