@@ -151,6 +151,7 @@ var looks = []tolerated{
 	{"0:prctl", "", "the highest capability is the last one known"},
 	{"0:landlock_create_ruleset", "", "there is no Landlock"},
 	{"0:mount_setattr", "", "there is no mount_setattr"},
+	{"0:open_tree none", "", "there is no OPEN_TREE_NAMESPACE: the mount namespace begins as a copy"},
 	{"0:(openat|read|fstat|fcntl) /proc/.*/uid_map", "", "hints speak of the initial user namespace"},
 	{"0:(openat2|fstat|fcntl|read) .*etc/passwd", "", "HOME is /"},
 	{"0:openat .*/rootfs", "", "HOME is /"},
