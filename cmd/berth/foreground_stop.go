@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -54,17 +53,14 @@ func parentOf(pid int) int {
 
 // defaultAction reports whether a process neither ignores nor catches a signal.
 func defaultAction(pid int, signal unix.Signal) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	masks, err := procs.Status(pid, "SigIgn", "SigCgt")
 	if err != nil {
 		return false
 	}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		if name == "SigIgn" || name == "SigCgt" {
-			mask, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
-			if err != nil || mask&(1<<(signal-1)) != 0 {
-				return false
-			}
+	for _, text := range masks {
+		mask, err := strconv.ParseUint(text, 16, 64)
+		if err != nil || mask&(1<<(signal-1)) != 0 {
+			return false
 		}
 	}
 	return true
@@ -137,8 +133,7 @@ func (f *foreground) suspends() bool {
 func (f *foreground) suspend(child *launch.Child) {
 	f.signalGroup(child, unix.SIGSTOP)
 	// Until it is stopped it may read what is typed for the shell.
-	const pidfd = 3 // P_PIDFD of waitid(2)
-	_, _ = sys.WaitID(pidfd, child.PidFD, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT)
+	_, _ = sys.WaitID(unix.P_PIDFD, child.PidFD, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT)
 	if f.raw != nil {
 		f.raw.Restore()
 		f.raw = nil

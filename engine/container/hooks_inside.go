@@ -11,6 +11,7 @@ import (
 	"github.com/berth-runtime/berth/engine/launch"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/engine/program"
+	"github.com/berth-runtime/berth/internal/proc/procs"
 )
 
 // spawnInside starts a createContainer hook in the namespaces and the cgroup of the
@@ -63,18 +64,13 @@ func refuse(ask program.Request, _ int) error {
 // pidInside is the number of a process in its own pid namespace, which a hook that
 // runs there is told.
 func pidInside(pid int) (int, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	status, err := procs.Status(pid, "NSpid")
 	if err != nil {
 		return 0, fmt.Errorf("look at the container's process: %w", err)
 	}
-	for line := range strings.Lines(string(text)) {
-		if list, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			fields := strings.Fields(list)
-			if len(fields) == 0 {
-				break
-			}
-			return strconv.Atoi(fields[len(fields)-1])
-		}
+	fields := strings.Fields(status[0])
+	if len(fields) == 0 {
+		return pid, nil // CONFIG_PID_NS is off
 	}
-	return pid, nil // CONFIG_PID_NS is off
+	return strconv.Atoi(fields[len(fields)-1])
 }
