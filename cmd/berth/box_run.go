@@ -16,6 +16,7 @@ import (
 	"github.com/berth-runtime/berth/engine/container"
 	"github.com/berth-runtime/berth/engine/launch"
 	"github.com/berth-runtime/berth/internal/escape"
+	"github.com/berth-runtime/berth/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -179,11 +180,8 @@ func (o *boxOptions) blank(s *container.Scratch) error {
 }
 
 func boxID() (string, error) {
-	var random [4]byte
-	if _, err := unix.Getrandom(random[:], 0); err != nil {
-		return "", os.NewSyscallError("getrandom", err)
-	}
-	return fmt.Sprintf("box-%x", random), nil
+	random, err := sys.Random()
+	return fmt.Sprintf("box-%08x", random>>32), err
 }
 
 // reportBox tells what the box used, and removes it.
