@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -30,8 +29,7 @@ const commName = "berth-seccomp"
 // no process is left under the filter.
 func Process(args []string) int {
 	debug.SetGCPercent(100)
-	name := []byte(commName + "\x00")
-	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0) // it was executed as "exe"
+	sys.SetThreadName(commName) // it was executed as "exe"
 	// Nothing else is ours, and whose end others wait for least of all.
 	_ = unix.CloseRange(container.SupervisorLearned+1, math.MaxUint32, 0)
 	serve, err := prepare(args)
