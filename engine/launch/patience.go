@@ -23,6 +23,7 @@ type patience struct {
 	signals     int
 	interrupted func() bool
 	stuck       func() error
+	told        bool // a signal to end has come: it is not said again to who waits for the next message
 }
 
 // While lets a child that has no other bound be given up where it has stood still for as long as
@@ -83,11 +84,14 @@ func (c *Child) await() (bool, error) {
 // poll waits for the first of fds, and reports true, or for the second. The third is for
 // signals.
 func (p *patience) poll(fds []unix.PollFd) (bool, error) {
-	if p.interrupted != nil {
+	bound := p.bound
+	switch {
+	case p.told:
+		bound = patienceOnceTold
+	case p.interrupted != nil:
 		fds[2] = unix.PollFd{Fd: int32(p.signals), Events: unix.POLLIN}
 	}
-	told, began := false, time.Now()
-	for bound := p.bound; ; {
+	for began := time.Now(); ; {
 		left := -1
 		switch {
 		case bound > 0:
@@ -105,13 +109,13 @@ func (p *patience) poll(fds []unix.PollFd) (bool, error) {
 				return false, err
 			}
 		case n == 0:
-			return false, &Impatient{After: bound, Told: told}
+			return false, &Impatient{After: bound, Told: p.told}
 		case fds[0].Revents != 0:
 			return true, nil
 		case fds[1].Revents != 0:
 			return false, nil
 		case p.interrupted():
-			told, began, bound = true, time.Now(), patienceOnceTold
+			p.told, began, bound = true, time.Now(), patienceOnceTold
 			fds[2].Fd = -1
 		}
 	}

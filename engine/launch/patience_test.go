@@ -39,3 +39,42 @@ func TestStoppedWhileMade(t *testing.T) {
 		t.Errorf("it is served to %v", err)
 	}
 }
+
+// A signal to end has come while one message was waited for, and holds for the next one too.
+func TestToldOnceForAllMessages(t *testing.T) {
+	var news, signals [2]int
+	for _, pipe := range []*[2]int{&news, &signals} {
+		if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(pipe[0])
+		defer unix.Close(pipe[1])
+	}
+	send := func(pipe [2]int) {
+		if _, err := unix.Write(pipe[1], []byte{1}); err != nil {
+			t.Error(err)
+		}
+	}
+	take := func(pipe [2]int) {
+		if _, err := unix.Read(pipe[0], make([]byte, 1)); err != nil {
+			t.Error(err)
+		}
+	}
+	p := patience{bound: 20 * patienceOnceTold, signals: signals[0], interrupted: func() bool {
+		take(signals)
+		send(news)
+		return true
+	}}
+	fds := func() []unix.PollFd {
+		return []unix.PollFd{{Fd: int32(news[0]), Events: unix.POLLIN}, {Fd: -1}, {Fd: -1}}
+	}
+	send(signals)
+	if heard, err := p.poll(fds()); !heard || err != nil {
+		t.Fatalf("the message was not heard: %v", err)
+	}
+	take(news)
+	var impatient *Impatient
+	if _, err := p.poll(fds()); !errors.As(err, &impatient) || !impatient.Told {
+		t.Errorf("the next one is waited for until %v", err)
+	}
+}
