@@ -115,9 +115,9 @@ reliability: ## run the tests of faults, attacks and load, and make docs/reliabi
 	build/scripts/reliability $(PARTS)
 
 .PHONY: attacks
-attacks: ## try to get out of containers: every attack on record, and acts of hostile neighbours at steps by chance (SEED=N, BUDGET=14m)
+attacks: ## try to get out of containers: every attack on record, and acts of hostile neighbours at steps by chance (SEED=N, BUDGET=16m)
 	@build/scripts/install-for tests
-	BERTH_BUDGET=$${BUDGET:-14m} BERTH_SEED=$$SEED build/scripts/with-progress attacks go test -p 1 ./test/attacks/... -count=1 -v -timeout 60m
+	BERTH_BUDGET=$${BUDGET:-16m} BERTH_SEED=$$SEED build/scripts/with-progress attacks go test -p 1 ./test/attacks/... -count=1 -v -timeout 60m
 	go test ./shim/test/server -run '^TestHostileClient' -count=1 -v
 
 .PHONY: sbom
