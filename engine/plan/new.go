@@ -90,6 +90,7 @@ func New(s *specs.Spec, h *host.Host, o Options) (*Plan, error) {
 	p.Links = linksOf(p.Mounts)
 	p.Masked = pathsOf(linux.MaskedPaths, "/linux/maskedPaths/")
 	p.Readonly = pathsOf(linux.ReadonlyPaths, "/linux/readonlyPaths/")
+	p.keepMasksInside()
 	p.Sysctls = sysctlsOf(linux.Sysctl)
 	p.NetDevs = netDevicesOf(linux.NetDevices)
 	p.NetUp = p.Makes(specs.NetworkNamespace)
@@ -168,6 +169,22 @@ func (p *Plan) keepOffTheHost() []spec.Complaint {
 		p.Devices, p.Links = nil, nil // the host's /dev has what there is
 	}
 	return problems
+}
+
+// keepMasksInside has a bind mount that something is masked or made read-only on hear of the host's
+// mounts, and not tell of its own, where a shared root would have it do so: on the host's own /proc,
+// the host's sysctls would be read-only from then on. Words of its own about propagation stand.
+func (p *Plan) keepMasksInside() {
+	if p.Root.Propagation&unix.MS_SHARED == 0 {
+		return
+	}
+	for i := range p.Mounts {
+		m := &p.Mounts[i]
+		on := func(name Path) bool { return name.Path == m.Destination || strings.HasPrefix(name.Path, m.Destination+"/") }
+		if m.Bind && len(m.Propagation) == 0 && (slices.ContainsFunc(p.Masked, on) || slices.ContainsFunc(p.Readonly, on)) {
+			m.Propagation = []uintptr{unix.MS_SLAVE | unix.MS_REC}
+		}
+	}
 }
 
 func rootOf(root *specs.Root, propagation, bundle string) Root {

@@ -82,3 +82,43 @@ func TestMountsMadeInsideReachTheHost(t *testing.T) {
 		})
 	}
 }
+
+// What is masked and made read-only on a bind mount of the host's is so for the container alone,
+// also where a shared root lets what is mounted on binds reach the host.
+func TestMasksOnABindStayInside(t *testing.T) {
+	for _, root := range []string{"shared", "rshared"} {
+		t.Run(root, func(t *testing.T) {
+			b := harness.New(t)
+			volume := sharedVolume(t, b)
+			if err := os.WriteFile(volume+"/secret", []byte("secret"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			c := b.Container("/bin/sleep", "100")
+			c.Spec.Linux.RootfsPropagation = root
+			c.Spec.Mounts = append(c.Spec.Mounts, specs.Mount{Destination: "/volume", Type: "bind", Source: volume, Options: []string{"rbind"}})
+			c.Spec.Linux.MaskedPaths = append(c.Spec.Linux.MaskedPaths, "/volume/secret")
+			c.Spec.Linux.ReadonlyPaths = append(c.Spec.Linux.ReadonlyPaths, "/volume/made")
+			c.RunDetached()
+			tried := harness.ParseAttempts(t, c.Exec(nil, "/inside", "try", "create=/volume/made/file", "create=/volume/file", "read=/volume/secret").OK(t).Stdout)
+			harness.Refused(t, tried, "create=/volume/made/file", "EROFS")
+			harness.Allowed(t, tried, "create=/volume/file")
+			if got := tried["read=/volume/secret"].Result; got != "" {
+				t.Errorf("what is masked reads %q", got)
+			}
+			for _, path := range []string{"/secret", "/made"} {
+				if hostHas(t, volume+path) {
+					t.Errorf("what is mounted on %s is on the host", path)
+				}
+			}
+			// What the host mounts is still seen inside.
+			mountForTest(t, "late", volume+"/late", "tmpfs", "")
+			v := harness.ParseView(t, c.Exec(nil, "/inside", "look").OK(t).Stdout)
+			if !slices.ContainsFunc(v.Mounts, func(m view.Mount) bool { return m.Target == "/volume/late" && m.Source == "late" }) {
+				t.Error("what the host has mounted is not there")
+			}
+			c.Kill("KILL")
+			c.WaitExit()
+			c.Delete()
+		})
+	}
+}
