@@ -37,7 +37,7 @@ race: ## run the tests of all packages that start goroutines under the race dete
 	build/scripts/race
 
 .PHONY: differential
-differential: ## compare all that can be seen of containers, and all commands, with today's runc and crun, here and in a guest (an hour)
+differential: ## compare all that can be seen of containers, and all commands, with today's runc and crun, here, and a 24th of it in a guest (two hours)
 	@build/scripts/install-for tests
 	@test/differential/peers
 	test/differential/whole

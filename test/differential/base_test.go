@@ -23,12 +23,16 @@ type setup struct {
 	options  []string // of create
 	caller   []string // words of test/inside's caller
 	terminal bool
-	mounts   []string // made on the host for the bundle
+	mounts   []string     // made on the host for the bundle
+	found    map[int]bool // the host's mounts, by number, before there was anything of this
 }
 
 // prepare makes a bundle in a folder that is not there yet.
 func (w *worker) prepare(id string, lines []string) (*setup, error) {
-	s := &setup{dir: filepath.Join(w.dir, "bundle"), id: id}
+	s := &setup{dir: filepath.Join(w.dir, "bundle"), id: id, found: map[int]bool{}}
+	for _, m := range ownMounts() {
+		s.found[m.ID] = true
+	}
 	// What mounts take comes from elsewhere than the root file system, as volumes do.
 	host := filepath.Join(s.dir, "host")
 	if err := os.MkdirAll(host, 0o755); err != nil {

@@ -10,7 +10,7 @@
 //
 //	go test ./test/differential                 a part by a seed, which it prints, for some seconds
 //	BERTH_DIFFERENTIAL_SEED=7 go test …         the part by that seed, the same on each machine; 0 for one by chance
-//	make differential                           all, here and in a guest, and docs/differences.md (test/differential/whole)
+//	make differential                           all here, a share in a guest, and docs/differences.md (test/differential/whole)
 //	BERTH_DIFFERENTIAL_LINES='/process/cwd "/x"' BERTH_DIFFERENTIAL_LAYOUT=v1/root BERTH_DIFFERENTIAL_DUMP=/tmp/facts go test …
 //	                                            one config, or lines of commands.txt, and all facts about it in files
 //	BERTH_DIFFERENTIAL_KEEP=/tmp/found go test …    keeps all differences, those that are explained as well

@@ -216,7 +216,10 @@ type normaliser struct {
 }
 
 func (w *worker) normaliser(e engine, s *setup) *normaliser {
-	n := &normaliser{replacer: strings.NewReplacer(s.dir, "<bundle>", w.root(e), "<root>", w.dir, "<work>", s.id, "<id>", w.own, "<own>"), namespaces: map[string]string{}}
+	n := &normaliser{namespaces: map[string]string{}}
+	n.replacer = strings.NewReplacer(s.dir, "<bundle>", w.root(e), "<root>", w.dir, "<work>", s.id, "<id>",
+		w.own+"/supervisor", "<own>", // where Berth's first rootless run has brought the caller
+		w.own, "<own>")
 	links, _ := filepath.Glob("/proc/self/ns/*")
 	for _, link := range links {
 		n.namespaces[filepath.Base(link)], _ = os.Readlink(link)

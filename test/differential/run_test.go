@@ -260,7 +260,8 @@ func (w *worker) clean(e engine, s *setup) {
 	run(w.command(e, nil, "delete", "--force", s.id))
 	removeCgroups(s.id)
 	for _, m := range slices.Backward(ownMounts()) {
-		if strings.HasPrefix(m.Target, s.dir+"/") || strings.HasPrefix(m.Target, w.root(e)+"/") {
+		// A root that is shared lets what is mounted on a bind of the host's /proc reach that.
+		if !s.found[m.ID] {
 			unix.Unmount(m.Target, unix.MNT_DETACH)
 		}
 	}
