@@ -29,6 +29,7 @@ const (
 	Service
 	Sandbox
 	Upgrade
+	Stage
 )
 
 // The memory: the page that the keeper has too, in the second half of which is the commit that is

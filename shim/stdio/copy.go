@@ -30,6 +30,9 @@ type stream struct {
 
 	over bool // it is about to end: under the lock of its IO
 	kept bool // nothing is to be in our memory between reading and writing
+
+	stage *stage // on the way to a file that is appended to, if kept
+	told  bool   // of the first failure
 }
 
 // What a stream's state may be.
@@ -54,14 +57,13 @@ func (s *stream) run() {
 
 // copy closes its own stopped: by the time that it gets there, resume may have made the next one.
 func (s *stream) copy(halted chan struct{}) {
-	told := false
 	for !s.state.CompareAndSwap(stopping, stopped) {
 		if len(s.rest) > 0 {
-			told = s.put(s.rest, told)
+			s.put(s.rest)
 			continue
 		}
 		if s.kept && s.dst != nil {
-			n, err := s.splice()
+			n, err := s.move()
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				continue
 			}
@@ -76,12 +78,12 @@ func (s *stream) copy(halted chan struct{}) {
 				}
 				continue
 			}
-			s.kept = false // a file that is appended to, say
+			s.kept = false // a device that cannot be spliced to
 		}
 		buf, n, err := readAvailable(s.src)
 		if n > 0 {
 			s.moved.Add(int64(n))
-			told = s.put(buf[:n], told)
+			s.put(buf[:n])
 		}
 		if buf != nil {
 			buffers.Put(buf)
@@ -98,14 +100,32 @@ func (s *stream) copy(halted chan struct{}) {
 	close(halted)
 }
 
+// move moves what there is, such that it is not lost with the shim.
+func (s *stream) move() (n int64, err error) {
+	if s.stage == nil {
+		return splice(s.dst, s.src)
+	}
+	if err := s.stage.flush(s.dst); err != nil {
+		s.fail(err)
+	}
+	if n, err = splice(s.stage.in, s.src); n == 0 {
+		return n, err
+	}
+	s.stage.empty = false
+	if err := s.stage.flush(s.dst); err != nil {
+		s.fail(err)
+	}
+	return n, nil
+}
+
 // splice moves what there is within the kernel, so that a shim that is killed has either not read
 // it or written it. It waits for both ends.
-func (s *stream) splice() (n int64, err error) {
-	from, err := s.src.SyscallConn()
+func splice(dst, src *os.File) (n int64, err error) {
+	from, err := src.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	to, err := s.dst.SyscallConn()
+	to, err := dst.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
@@ -150,9 +170,9 @@ func (s *stream) splice() (n int64, err error) {
 }
 
 // put writes what it can until the deadline that suspend sets, and the rest to rest.
-func (s *stream) put(b []byte, told bool) bool {
+func (s *stream) put(b []byte) {
 	if s.dst == nil {
-		return told
+		return
 	}
 	n, err := s.dst.Write(b)
 	rest := []byte(nil)
@@ -160,12 +180,18 @@ func (s *stream) put(b []byte, told bool) bool {
 	case err == nil:
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		rest = append(rest, b[n:]...)
-	case !told: // a disk that was full may have room for the next piece
-		s.failed(err)
-		told = true
+	default: // a disk that was full may have room for the next piece
+		s.fail(err)
 	}
 	s.rest = rest
-	return told
+}
+
+// fail tells of the first failure.
+func (s *stream) fail(err error) {
+	if !s.told {
+		s.told = true
+		s.failed(err)
+	}
 }
 
 // longAgo is a deadline that is over.

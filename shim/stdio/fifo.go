@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // output is where a stream's bytes go: the end that is written and, for a FIFO,
@@ -15,7 +17,9 @@ import (
 type output struct {
 	file *os.File
 	keep *os.File
-	over bool // closed, or about to be
+	// stage is what a file that is appended to has with a keeper.
+	stage *stage
+	over  bool // closed, or about to be
 }
 
 func (o *output) close() {
@@ -25,6 +29,15 @@ func (o *output) close() {
 	if o.keep != nil {
 		o.keep.Close()
 	}
+	o.stage.close()
+}
+
+// dropped is the change by which nothing of an output is kept.
+func (o *output) dropped() keeper.Change {
+	if o.stage == nil {
+		return keeper.Change{}
+	}
+	return keeper.Change{Slot: o.stage.slot}
 }
 
 func isFIFO(path string) (bool, error) {

@@ -66,6 +66,7 @@ func (s *IO) Handover(t *fds.Table) *wire.HandoverIO {
 		one := new(wire.HandoverOutput)
 		if !o.over {
 			one.File, one.Keep = t.Number(o.file), t.Number(o.keep)
+			one.Stage = o.stage.handover(t)
 		}
 		h.Outputs = append(h.Outputs, one)
 	}
@@ -117,7 +118,9 @@ func TakeOver(h *wire.HandoverIO, config Config, t *fds.Table, r *reaper.Reaper,
 		s.stdin = &input{file: in, keep: file(h.InKeep, config.Stdin)}
 	}
 	for _, o := range h.Outputs {
-		s.outputs = append(s.outputs, &output{file: file(o.File, config.Stdout), keep: file(o.Keep, config.Stdout)})
+		s.outputs = append(s.outputs, &output{
+			file: file(o.File, config.Stdout), keep: file(o.Keep, config.Stdout), stage: takeOverStage(o.Stage, config.Memory, file),
+		})
 	}
 	for _, p := range h.Pipes {
 		read := file(p.Read, "stdout")

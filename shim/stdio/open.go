@@ -2,11 +2,15 @@ package stdio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/berth-runtime/berth/shim/engine"
+	"github.com/berth-runtime/berth/shim/keeper"
 	"github.com/berth-runtime/berth/shim/reaper"
 )
 
@@ -28,7 +32,11 @@ func Open(ctx context.Context, config Config, r *reaper.Reaper, log func(string)
 	if err := s.openOutputs(ctx, r); err != nil {
 		return nil, err
 	}
-	s.keep()
+	stages, err := s.stageFiles()
+	if err != nil {
+		return nil, err
+	}
+	s.keep(stages...)
 	return s, nil
 }
 
@@ -173,6 +181,47 @@ func (s *IO) openFile(path string) error {
 	s.child.Out, err = s.lead(&output{file: f})
 	s.child.Err = s.child.Out
 	return err
+}
+
+// stageFiles gives files that are appended to what they need to be written by a shim that may be
+// killed, if there is a keeper. Other files are spliced to.
+func (s *IO) stageFiles() (changes []keeper.Change, err error) {
+	if s.slot == nil {
+		return nil, nil
+	}
+	for _, o := range s.outputs {
+		raw, err := o.file.SyscallConn()
+		if err != nil {
+			return nil, err
+		}
+		var st unix.Stat_t
+		regular := false
+		controlErr := raw.Control(func(fd uintptr) {
+			if err = unix.Fstat(int(fd), &st); err != nil {
+				return
+			}
+			var flags int
+			if flags, err = unix.FcntlInt(fd, unix.F_GETFL, 0); err != nil || flags&unix.O_APPEND == 0 {
+				return
+			}
+			if regular = st.Mode&unix.S_IFMT == unix.S_IFREG; !regular {
+				_, err = unix.FcntlInt(fd, unix.F_SETFL, flags&^unix.O_APPEND)
+			}
+		})
+		if err = errors.Join(controlErr, err); err != nil {
+			return nil, fmt.Errorf("stdout: %w", err)
+		}
+		if regular {
+			var change keeper.Change
+			if o.stage, change, err = newStage(s.config.Memory); errors.Is(err, keeper.ErrFull) {
+				return changes, nil // nothing is kept any more
+			} else if err != nil {
+				return nil, fmt.Errorf("stdout: %w", err)
+			}
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
 }
 
 func (s *IO) openLogger(ctx context.Context, r *reaper.Reaper, p place) (err error) {

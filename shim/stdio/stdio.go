@@ -159,15 +159,17 @@ func (s *IO) copyOut(to *output, from *os.File, finish func()) {
 	st = newStream(to.file, from, failed, func() {
 		if kept {
 			s.mu.Lock()
-			st.over, to.over = true, true
-			s.keep()
+			if !to.over { // else closed meanwhile
+				st.over, to.over = true, true
+				s.keep(to.dropped())
+			}
 			s.mu.Unlock()
 		}
 		finish()
 		// The client sees the end of the output.
 		to.close()
 	})
-	st.kept = kept
+	st.kept, st.stage = kept, to.stage
 	s.streams = append(s.streams, st)
 }
 
@@ -253,7 +255,14 @@ func (s *IO) Close() {
 		return
 	}
 	s.closed = true
-	s.slot.Drop()
+	changes := []keeper.Change{{Slot: s.slot}}
+	for _, o := range s.outputs {
+		if !o.over {
+			o.over = true
+			changes = append(changes, o.dropped())
+		}
+	}
+	s.config.Memory.Commit(changes...)
 	s.slot = nil
 	s.closeChild()
 	if s.stdin != nil {

@@ -108,6 +108,11 @@ func Kept(m *keeper.Memory, first string) (*wire.HandoverTasks, error) {
 		h.Containers = append(h.Containers, c)
 	}
 	for _, io := range streams { // of what had not been made yet
+		for _, o := range io.Outputs {
+			if o.Stage != nil {
+				m.At(o.Stage.Slot).Drop()
+			}
+		}
 		m.At(io.Slot).Drop()
 	}
 	if len(h.Containers)+len(h.Expected) == 0 && h.Sandbox == "" && !h.Asked {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestKilledWithKeeper(t *testing.T) {
 	t.Setenv("BERTH_SHIM_KEEPER", "1")
 	n := newNode(t)
 	const lines = 20000
-	out, exec := n.pipe("out").read(), n.pipe("exec").read()
+	out, exec := n.pipe("out").read(), filepath.Join(n.dir, "exec")
 	b := n.define("c", n.spec("c", countingFirst(lines, 7)...))
 	n.must(b.create(func(r *taskapi.CreateTaskRequest) { r.Stdout = out.path }))
 	b.killed()
@@ -58,7 +59,7 @@ func TestKilledWithKeeper(t *testing.T) {
 	}
 	go await("", waited)
 	n.must(b.begin(""))
-	n.must(b.addExecTo("e", exec.path, counting(lines/2, 8)...))
+	n.must(b.addExecTo("e", "file://"+exec, counting(lines/2, 8)...))
 	b.killed()
 	n.must(b.begin("e"))
 	go await("e", execWaited)
@@ -73,12 +74,11 @@ func TestKilledWithKeeper(t *testing.T) {
 	n.must(b.delete("e"))
 	n.must(b.delete(""))
 	<-out.done
-	<-exec.done
 	if got := out.String(); got != linesOf(lines) {
 		t.Errorf("output is not what was written: %d bytes, want %d", len(got), len(linesOf(lines)))
 	}
-	if got := exec.String(); got != linesOf(lines/2) {
-		t.Errorf("output of the exec is not what was written: %d bytes, want %d", len(got), len(linesOf(lines/2)))
+	if got, err := os.ReadFile(exec); err != nil || string(got) != linesOf(lines/2) {
+		t.Errorf("output of the exec is not what was written: %d bytes, want %d, %v", len(got), len(linesOf(lines/2)), err)
 	}
 	b.shutdown()
 	b.gone()

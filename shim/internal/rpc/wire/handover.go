@@ -285,11 +285,25 @@ func (m *HandoverIO) fields(c *codec) {
 }
 
 // HandoverOutput is where output goes.
-type HandoverOutput struct{ File, Keep uint32 }
+type HandoverOutput struct {
+	File, Keep uint32
+	Stage      *HandoverStage
+}
 
 func (m *HandoverOutput) fields(c *codec) {
 	c.uint32(1, &m.File)
 	c.uint32(2, &m.Keep)
+	message(c, 3, &m.Stage)
+}
+
+// HandoverStage is the pipe that output goes through to a file, and the slot in the memory of a
+// keeper from which it is written. It is empty but where the shim before was killed.
+type HandoverStage struct{ In, Out, Slot uint32 }
+
+func (m *HandoverStage) fields(c *codec) {
+	c.uint32(1, &m.In)
+	c.uint32(2, &m.Out)
+	c.uint32(3, &m.Slot)
 }
 
 // HandoverPipe is a pipe from the process, and which of the outputs it leads to.
