@@ -68,8 +68,9 @@ type Cgroup interface {
 	OOMKills() (uint64, error)
 	// WatchOOM calls risen with that count when it has risen, until stop is called.
 	WatchOOM(risen func(kills uint64)) (stop func(), err error)
-	// Handover writes it down for another program.
+	// Handover reads it and writes it down for another program, and Noted does without reading it.
 	Handover() *wire.HandoverCgroup
+	Noted() *wire.HandoverCgroup
 	Close()
 }
 

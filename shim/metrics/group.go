@@ -91,13 +91,19 @@ func (g *Group) Stats() (typeURL string, message []byte, err error) {
 	case !errors.Is(err, engine.ErrNoStats) || g.last == nil:
 		return "", nil, err
 	}
+	typeURL, message = g.message()
+	return typeURL, message, nil
+}
+
+// message is the last reading. The lock must be held.
+func (g *Group) message() (typeURL string, message []byte) {
 	if m := g.last.Memory; m != nil && m.Events != nil && m.Events.OOMKill != nil {
 		*m.Events.OOMKill = max(*m.Events.OOMKill, g.kills)
 	}
 	if g.host.Mode() == cgroup.Unified {
-		return wire.MetricsV2URL, wire.Marshal(V2(g.last)), nil
+		return wire.MetricsV2URL, wire.Marshal(V2(g.last))
 	}
-	return wire.MetricsV1URL, wire.Marshal(V1(g.last)), nil
+	return wire.MetricsV1URL, wire.Marshal(V1(g.last))
 }
 
 // read reads all counters, or says ErrNoStats where the cgroup has gone.

@@ -10,13 +10,19 @@ import (
 
 // Handover writes a group down for the program that comes after this one, with a last reading.
 func (g *Group) Handover() *wire.HandoverCgroup {
-	h := &wire.HandoverCgroup{}
-	if url, message, err := g.Stats(); err == nil {
-		h.Last = &wire.Any{TypeURL: url, Value: message}
-	}
+	_, _, _ = g.Stats() // where there is nothing to be read, the reading before is the last
+	return g.Noted()
+}
+
+// Noted is what Handover gives, with what was read before, if anything was.
+func (g *Group) Noted() *wire.HandoverCgroup {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	h.Kills, h.Closed = g.kills, g.closed
+	h := &wire.HandoverCgroup{Kills: g.kills, Closed: g.closed, Last: g.before}
+	if g.last != nil {
+		url, message := g.message()
+		h.Last = &wire.Any{TypeURL: url, Value: message}
+	}
 	if g.group != nil {
 		h.Path = g.group.Path()
 	}

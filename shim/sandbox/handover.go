@@ -42,7 +42,7 @@ func (b *box) keep() {
 	}
 	h := b.handover()
 	if b.cgroup != nil { // to read it takes longer than all the rest
-		h.Cgroup = &wire.HandoverCgroup{Closed: b.down}
+		h.Cgroup = b.cgroup.Noted()
 	}
 	b.slot.Put(keeper.Sandbox, wire.Marshal(h))
 }

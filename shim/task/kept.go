@@ -32,15 +32,10 @@ func (s *Service) keep() {
 // change. It reports false if there is what cannot be kept there.
 func (s *Service) Keep() bool {
 	for _, c := range s.containers {
-		change := c.kept()
-		if c.cgroup != nil && c.slot != nil {
-			h := new(wire.HandoverContainer)
-			if wire.Unmarshal(change.Data, h) == nil {
-				h.Cgroup = c.cgroup.Handover()
-				change.Data = wire.Marshal(h)
-			}
+		if c.cgroup != nil {
+			c.cgroup.Handover() // reads it, for what is noted of it then
 		}
-		s.Memory.Commit(change)
+		s.Memory.Commit(c.kept())
 	}
 	for _, p := range s.processes() {
 		if p.io != nil && !p.io.Kept() {
@@ -61,8 +56,7 @@ func (c *container) kept() keeper.Change {
 	}
 	h := c.handover()
 	if c.cgroup != nil {
-		// To read it takes longer than all the rest.
-		h.Cgroup = &wire.HandoverCgroup{Kills: c.oomKills}
+		h.Cgroup = c.cgroup.Noted() // to read it takes longer than all the rest
 	}
 	h.Processes = append(h.Processes, c.init.handover(nil))
 	for _, p := range c.execs {
