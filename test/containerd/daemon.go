@@ -49,6 +49,12 @@ func New(t testing.TB, release Release, config Config) *Daemon {
 	d := &Daemon{T: t, Release: release, Dir: dir, Shim: shim, Cgroup: "/" + filepath.Base(dir), config: config, TTRPC: dir + "/c.sock.ttrpc"}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	d.makeRoot()
+	unguard, err := d.guard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(unguard)
+	t.Cleanup(d.sweep) // also where containerd does not start
 	d.Start()
 	t.Cleanup(func() {
 		d.Stop()

@@ -11,7 +11,7 @@ import (
 )
 
 // checkLeaks looks for what containers may leave behind, once there should be
-// none, and clears it away.
+// none.
 func (d *Daemon) checkLeaks() {
 	end := time.Now().Add(time.Minute)
 	for len(d.Shims()) > 0 && time.Now().Before(end) {
@@ -19,7 +19,6 @@ func (d *Daemon) checkLeaks() {
 	}
 	for _, pid := range d.Shims() {
 		d.T.Errorf("left: shim with pid %d", pid)
-		syscall.Kill(pid, syscall.SIGKILL)
 	}
 	for _, s := range d.Sockets() {
 		d.T.Errorf("left: socket %s", s)
@@ -41,7 +40,6 @@ func (d *Daemon) checkLeaks() {
 func (d *Daemon) checkMounts() {
 	for _, point := range d.Mounts() {
 		d.T.Errorf("left: mount on %s", point)
-		syscall.Unmount(point, syscall.MNT_DETACH)
 	}
 }
 
@@ -78,16 +76,22 @@ func (d *Daemon) Mounts() (points []string) {
 // Cgroups are the cgroups of containers, of all hierarchies, without the one
 // that has them all.
 func (d *Daemon) Cgroups() (groups []string) {
+	for _, top := range d.tops() {
+		filepath.WalkDir(top, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && entry.IsDir() && path != top {
+				groups = append(groups, path)
+			}
+			return nil
+		})
+	}
+	return groups
+}
+
+// tops are the cgroups that have them all, in each hierarchy.
+func (d *Daemon) tops() (groups []string) {
 	for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
 		found, _ := filepath.Glob(pattern + d.Cgroup)
-		for _, top := range found {
-			filepath.WalkDir(top, func(path string, entry os.DirEntry, err error) error {
-				if err == nil && entry.IsDir() && path != top {
-					groups = append(groups, path)
-				}
-				return nil
-			})
-		}
+		groups = append(groups, found...)
 	}
 	return groups
 }
@@ -96,12 +100,5 @@ func (d *Daemon) checkCgroups() {
 	groups := d.Cgroups()
 	for i := len(groups) - 1; i >= 0; i-- {
 		d.T.Errorf("left: cgroup %s", groups[i])
-		syscall.Rmdir(groups[i])
-	}
-	for _, pattern := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
-		found, _ := filepath.Glob(pattern + d.Cgroup)
-		for _, top := range found {
-			syscall.Rmdir(top)
-		}
 	}
 }

@@ -59,8 +59,8 @@ func killedLive(t *testing.T, d *daemon) {
 		}
 	}
 	kills, upgrades := 0, 0
-	countersLive(t, d, rounds(6, 200), beside, func() {
-		kills, upgrades = d.Disturb(time.Duration(rounds(6, 600)) * time.Second)
+	countersLive(t, d, limited(t, "BERTH_SOAK_CONTAINERS", rounds(6, 200)), beside, func() {
+		kills, upgrades = d.Disturb(time.Duration(limited(t, "BERTH_SOAK_SECONDS", rounds(6, 600))) * time.Second)
 	})
 	t.Logf("%d kills, %d upgrades, %d execs between them", kills, upgrades, execs.Load())
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,21 @@ func rounds(some, many int) int {
 		return many
 	}
 	return some
+}
+
+// limited is a number, or the one that a variable has for a machine with more to do, if that is
+// less.
+func limited(t *testing.T, variable string, n int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return n
+	}
+	most, err := strconv.Atoi(text)
+	if err != nil || most < 1 {
+		t.Fatalf("%s=%s is no number of at least 1", variable, text)
+	}
+	return min(n, most)
 }
 
 // Many containers are created at once, run all together, and are removed at once.
