@@ -17,8 +17,8 @@ import (
 const sweepVariable = "BERTH_TEST_SWEEP"
 
 // guard has another process of this program clear away what is the daemon's, should this one end
-// before its tests do: of go test's time limit, or a signal. release is for when nothing is left. It
-// needs Main.
+// before its tests do: of go test's time limit, or a signal. release is for when nothing is left.
+// It needs Main.
 func (d *Daemon) guard() (release func(), err error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 const cutVariable = "BERTH_TEST_CUT"
 
-// A test that is cut off, by go test's time limit say, leaves nothing of its containers, keepers and
-// containerd.
+// A test that is cut off, by go test's time limit say, leaves nothing of its containers, keepers
+// and containerd.
 func TestCutOff(t *testing.T) {
 	if os.Getenv(cutVariable) != "" {
 		containerd.Each(t, func(t *testing.T, r containerd.Release) {
