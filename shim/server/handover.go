@@ -27,10 +27,12 @@ import (
 // earlier format may still take it, as far back as least, if what is new can be lost; so least is
 // raised only when it cannot.
 const (
-	format = 2
+	format = 3
 	least  = 1
-	// leastKept is least for what is in a keeper's memory.
-	leastKept = 2
+	// leastKept is least for what is in a keeper's memory, and leastStreams where there are streams
+	// over the socket.
+	leastKept    = 2
+	leastStreams = 3
 	// oldest is the earliest that this program understands.
 	oldest = 1
 )
@@ -50,6 +52,11 @@ func (s *shim) handover(program string, t *fds.Table) *wire.Handover {
 	}
 	if s.memory != nil {
 		h.Kept, h.Least = true, leastKept
+	}
+	for _, c := range h.Server.Conns {
+		if len(c.Streams) > 0 {
+			h.Least = leastStreams
+		}
 	}
 	return h
 }

@@ -116,6 +116,11 @@ func TakeOver(h *wire.HandoverIO, config Config, t *fds.Table, r *reaper.Reaper,
 	s.inPipe, s.console = file(h.InPipe, "stdin"), file(h.Console, "terminal")
 	if in := file(h.In, config.Stdin); in != nil || h.InKeep != 0 {
 		s.stdin = &input{file: in, keep: file(h.InKeep, config.Stdin)}
+		if p, err := parse(config.Stdin); err == nil && p.scheme == schemeStream {
+			id, err := p.stream()
+			errs = append(errs, err)
+			s.stdin.stop = func() { config.Streams.Stop(id) }
+		}
 	}
 	for _, o := range h.Outputs {
 		s.outputs = append(s.outputs, &output{

@@ -72,8 +72,11 @@ func (s *IO) openInStream(ctx context.Context, p place) error {
 		return err
 	}
 	s.stdin = &input{file: read}
-	s.stdin.stop, err = s.config.Streams.Input(ctx, id, write)
-	return err
+	if err := s.config.Streams.Input(ctx, id, write); err != nil {
+		return err
+	}
+	s.stdin.stop = func() { s.config.Streams.Stop(id) }
+	return nil
 }
 
 func (s *IO) openOutStream(ctx context.Context, p place) (*output, error) {

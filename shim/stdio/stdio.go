@@ -45,8 +45,9 @@ type Config struct {
 // the client to open the stream, as long as ctx allows.
 type Streams interface {
 	Output(ctx context.Context, id string, from *os.File) error
-	// Input ends with the client, or when stop is called.
-	Input(ctx context.Context, id string, to *os.File) (stop func(), err error)
+	// Input ends with the client, or by Stop.
+	Input(ctx context.Context, id string, to *os.File) error
+	Stop(id string)
 }
 
 // IO are the streams of one process.

@@ -8,5 +8,5 @@
 // does, and no one else.
 //
 // The package moves bytes between the streams and the pipes that package stdio
-// gives it.
+// gives it. When the shim is upgraded, it halts at a point that it can write down.
 package streaming

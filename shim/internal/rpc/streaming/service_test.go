@@ -142,7 +142,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-func output(t *testing.T, s *Service, id string) (container *os.File) {
+func outputOf(t *testing.T, s *Service, id string) (container *os.File) {
 	t.Helper()
 	read, write := pipe(t)
 	if err := s.Output(context.Background(), id, read); err != nil {
@@ -163,7 +163,7 @@ func TestHalfClosedAfterAGrant(t *testing.T) {
 			c.grant(int32(len(granted)))
 		}
 		c.halfClose()
-		container := output(t, s, "out")
+		container := outputOf(t, s, "out")
 		var err error
 		for err == nil { // until nobody reads any more
 			_, err = container.Write([]byte("abcdef"))
@@ -181,7 +181,7 @@ func TestNoMoreThanWasGranted(t *testing.T) {
 	s, path := serve(t)
 	c := dial(t, path, "out")
 	c.opened()
-	container := output(t, s, "out")
+	container := outputOf(t, s, "out")
 	if _, err := container.WriteString("abcdef"); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestGrantOfLessThanNothing(t *testing.T) {
 	c.grant(4)
 	c.grant(-1 << 31)
 	c.halfClose()
-	container := output(t, s, "out")
+	container := outputOf(t, s, "out")
 	if _, err := container.WriteString("abcd"); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestClientIsGone(t *testing.T) {
 	s, path := serve(t)
 	c := dial(t, path, "out")
 	c.opened()
-	container := output(t, s, "out")
+	container := outputOf(t, s, "out")
 	c.conn.Close()
 	var err error
 	for err == nil {
@@ -238,7 +238,7 @@ func TestInput(t *testing.T) {
 	c := dial(t, path, "in")
 	c.opened()
 	read, write := pipe(t)
-	if _, err := s.Input(context.Background(), "in", write); err != nil {
+	if err := s.Input(context.Background(), "in", write); err != nil {
 		t.Fatal(err)
 	}
 	if any, ok := c.next(); !ok || any.TypeURL != wire.WindowUpdateURL {
@@ -256,11 +256,11 @@ func TestStopOfAnInput(t *testing.T) {
 	c := dial(t, path, "in")
 	c.opened()
 	read, write := pipe(t)
-	stop, err := s.Input(context.Background(), "in", write)
+	err := s.Input(context.Background(), "in", write)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop()
+	s.Stop("in")
 	if got, err := io.ReadAll(read); err != nil || len(got) > 0 {
 		t.Errorf("got %q, %v", got, err)
 	}

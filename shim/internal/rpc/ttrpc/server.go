@@ -44,12 +44,13 @@ type Server struct {
 	accepting sync.Mutex
 	reading   sync.WaitGroup
 	calls     map[*call]struct{} // under way
+	moving    int                // streams that are served, and not halted
 
 	memory *keeper.Memory
 	// Redone, if set, is called when the calls that Resume has begun anew have ended, but for long
 	// ones.
 	Redone func()
-	quiet  sync.Cond // signalled when a call has ended
+	quiet  sync.Cond // signalled when a call has ended, a stream is halted, and by Resume
 }
 
 // NewServer makes a server; log is told of connections that were refused or broke.
@@ -305,7 +306,7 @@ func (c *serverConn) serve() error {
 			continue
 		}
 		if h.flags&flagRemoteOpen != 0 {
-			c.openStream(c.ctx, h.stream, req)
+			c.openStream(h.stream, req)
 			continue
 		}
 		if c.server.onCall != nil {
@@ -324,30 +325,21 @@ func (c *serverConn) serve() error {
 
 // openStream has a stream served. Its data may come right behind the request; so
 // it is known before this returns.
-func (c *serverConn) openStream(ctx context.Context, id uint32, req *wire.Request) {
-	serve, known := c.server.streams[req.Service+"/"+req.Method]
+func (c *serverConn) openStream(id uint32, req *wire.Request) {
+	method := req.Service + "/" + req.Method
+	handler, known := c.server.streams[method]
 	if !known {
 		c.refuse(id, Unimplemented, "stream "+req.Method+" of "+req.Service+" is not implemented")
 		return
 	}
 	back := c.server.memory.Leave() // streams are not kept
-	s := newStream(c, id)
+	s := c.newStream(id, method, handler)
 	c.mu.Lock()
 	c.streams[id] = s
 	c.mu.Unlock()
 	go func() {
 		defer back()
-		err := guard.Do(c.server.log, func() error { return serve(ctx, s) })
-		c.mu.Lock()
-		delete(c.streams, id)
-		c.mu.Unlock()
-		if err != nil {
-			c.refuse(id, CodeOf(err), err.Error())
-			return
-		}
-		if b, err := frame(id, typeData, flagRemoteClosed|flagNoData, &wire.Empty{}); err == nil {
-			c.send(b)
-		}
+		s.serve()
 	}()
 }
 

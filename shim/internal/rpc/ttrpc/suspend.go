@@ -61,13 +61,20 @@ func (s *Server) Suspend(limit time.Duration) error {
 	s.reading.Wait()
 
 	s.mu.Lock()
+	for c := range s.conns {
+		c.mu.Lock()
+		for _, stream := range c.streams {
+			stream.halt()
+		}
+		c.mu.Unlock()
+	}
 	wake := time.AfterFunc(limit, func() {
 		s.mu.Lock()
 		s.quiet.Broadcast()
 		s.mu.Unlock()
 	})
 	defer wake.Stop()
-	for len(s.calls) > 0 && time.Now().Before(end) {
+	for len(s.calls)+s.moving > 0 && time.Now().Before(end) {
 		for c := range s.calls {
 			if s.long[c.service+"/"+c.method] {
 				c.interrupt(ErrSuspended)
@@ -79,12 +86,17 @@ func (s *Server) Suspend(limit time.Duration) error {
 	for c := range s.calls {
 		busy = append(busy, c.method)
 	}
-	for c := range s.conns {
-		c.mu.Lock()
-		if n := len(c.streams); n > 0 {
-			busy = append(busy, fmt.Sprintf("%d streams of input and output over its socket", n))
+	n := s.moving
+	if s.memory != nil { // where they are not kept
+		n = 0
+		for c := range s.conns {
+			c.mu.Lock()
+			n += len(c.streams)
+			c.mu.Unlock()
 		}
-		c.mu.Unlock()
+	}
+	if n > 0 {
+		busy = append(busy, fmt.Sprintf("%d streams of input and output over its socket", n))
 	}
 	s.mu.Unlock()
 	if len(busy) > 0 {
@@ -99,6 +111,7 @@ func (s *Server) Suspend(limit time.Duration) error {
 func (s *Server) Resume() {
 	s.mu.Lock()
 	s.suspended = false
+	s.quiet.Broadcast()
 	s.listener.SetReadDeadline(time.Time{})
 	waiting := make([]*call, 0, len(s.conns))
 	for c := range s.conns {
@@ -161,6 +174,9 @@ func (s *Server) Handover(t *fds.Table) *wire.HandoverServer {
 		for _, w := range c.waiting {
 			one.Calls = append(one.Calls, &wire.HandoverCall{Stream: w.stream, Service: w.service, Method: w.method, Payload: w.payload, Left: left(w.until)})
 		}
+		for _, stream := range c.streams {
+			one.Streams = append(one.Streams, stream.handover(t))
+		}
 		h.Conns = append(h.Conns, one)
 	}
 	return h
@@ -206,6 +222,11 @@ func (s *Server) TakeOver(h *wire.HandoverServer, t *fds.Table) error {
 				again.until = time.Now().Add(time.Duration(w.Left))
 			}
 			c.waiting = append(c.waiting, again)
+		}
+		for _, one := range one.Streams {
+			if err := c.takeOver(one, t); err != nil {
+				return err
+			}
 		}
 		s.conns[c] = struct{}{}
 		s.connected.Add(1)

@@ -59,6 +59,7 @@ type HandoverConn struct {
 	Calls   []*HandoverCall
 	Slot    uint32 // in the memory of a keeper, where the shim before was killed
 	OutSlot uint32 // and of what is to be written
+	Streams []*HandoverStream
 }
 
 func (m *HandoverConn) fields(c *codec) {
@@ -70,6 +71,7 @@ func (m *HandoverConn) fields(c *codec) {
 	c.uint32(6, &m.Length)
 	c.uint32(7, &m.Last)
 	messages(c, 8, &m.Calls)
+	messages(c, 9, &m.Streams)
 }
 
 // HandoverCall is a call that waits for something, and is to go on waiting.

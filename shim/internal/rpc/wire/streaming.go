@@ -32,3 +32,46 @@ type WindowUpdate struct {
 func (m *WindowUpdate) fields(c *codec) {
 	c.int32(1, &m.Update)
 }
+
+// HandoverStream is a stream over a connection. Queue is what the peer has sent and its handler has
+// not taken, Ended says that no more will come, or with Broken, that it sent too much. State is the
+// handler's.
+type HandoverStream struct {
+	Stream        uint32
+	Method        string // service and method, with a slash between
+	Queue         []*Data
+	Ended, Broken bool
+	State         []byte
+}
+
+func (m *HandoverStream) fields(c *codec) {
+	c.uint32(1, &m.Stream)
+	c.string(2, &m.Method)
+	messages(c, 3, &m.Queue)
+	c.bool(4, &m.Ended)
+	c.bool(5, &m.Broken)
+	c.bytes(6, &m.State)
+}
+
+// StreamState is the state of a stream of standard input or output: what it is used for, the pipe
+// that it leads to or from, what has been read and is still to be passed on, and how much more may
+// be sent.
+type StreamState struct {
+	ID   string
+	Use  uint32
+	Pipe uint32
+	Rest []byte
+	Room int64
+	Last bool // of a pipe that has ended, Rest
+	Over bool
+}
+
+func (m *StreamState) fields(c *codec) {
+	c.string(1, &m.ID)
+	c.uint32(2, &m.Use)
+	c.uint32(3, &m.Pipe)
+	c.bytes(4, &m.Rest)
+	c.int64(5, &m.Room)
+	c.bool(6, &m.Last)
+	c.bool(7, &m.Over)
+}
