@@ -194,6 +194,9 @@ func (c *Container) stale() *Leftover {
 	if c.has(gateFile) && !stands && c.status() == specs.StateRunning {
 		names, what = append(names, gateFile), append(what, "the socket of its start, which is over")
 	}
+	if c.has(poststartFile) {
+		names, what = append(names, poststartFile), append(what, "the note of poststart hooks that were cut off")
+	}
 	for _, file := range [...]string{recordFile, configFile} {
 		if temporary := atomicfile.Temporary(file); c.has(temporary) {
 			names, what = append(names, temporary), append(what, "a half-written "+file)

@@ -62,6 +62,8 @@ const (
 	recordFile = "state.json"
 	configFile = "config.json"
 	gateFile   = "start"
+	// poststartFile is what the gate becomes until the poststart hooks have run.
+	poststartFile = "poststart"
 	// standstillFile is there while an update has stopped the container (see atStandstill).
 	standstillFile = "standstill"
 	// endFile is there once delete --force waits for the lock (see askForEnd).

@@ -118,7 +118,7 @@ func entries(dir int) []string {
 
 // folderFiles are all that there is in a container's directory, the record last: while it is
 // there, the others are known to be ours.
-var folderFiles = []string{gateFile, standstillFile, endFile, deniedFile, notifyMaking, atomicfile.Temporary(recordFile), atomicfile.Temporary(configFile), configFile, recordFile}
+var folderFiles = []string{gateFile, poststartFile, standstillFile, endFile, deniedFile, notifyMaking, atomicfile.Temporary(recordFile), atomicfile.Temporary(configFile), configFile, recordFile}
 
 // foreign names what is in the directory and was not put there by us.
 func (c *Container) foreign() []string {

@@ -43,16 +43,52 @@ func (c *Container) Start() error {
 	}
 	err = c.passGate(hooks, env)
 	if err == nil {
-		_ = unix.Unlinkat(c.dir, gateFile, 0)
-		err = c.poststart(hooks)
+		err = c.begun(hooks)
 	}
+	return c.undoneBy(err)
+}
+
+// begun does what is left when the container's program runs. The gate's file stays until then by
+// another name, if there are hooks: for FinishStart.
+func (c *Container) begun(hooks *specs.Hooks) error {
+	if len(hooks.Poststart) == 0 {
+		_ = unix.Unlinkat(c.dir, gateFile, 0)
+		return nil
+	}
+	_ = unix.Renameat(c.dir, gateFile, c.dir, poststartFile)
+	if err := c.poststart(hooks); err != nil {
+		return err
+	}
+	_ = unix.Unlinkat(c.dir, poststartFile, 0)
+	return nil
+}
+
+// undoneBy removes the container for a hook that has failed ("continue the lifecycle at step 12",
+// runtime.md).
+func (c *Container) undoneBy(err error) error {
 	var hook *HookError
 	if errors.As(err, &hook) {
-		// A hook that fails undoes the container ("continue the lifecycle at step
-		// 12", runtime.md).
 		err = errors.Join(err, c.remove())
 	}
 	return err
+}
+
+// FinishStart goes on with a Start that was cut off by the end of the process that made it, when
+// the container's program had begun to run: with the poststart hooks, from the first on, as no one
+// knows which of them have run.
+func (c *Container) FinishStart() error {
+	if err := c.hold(); err != nil {
+		return err
+	}
+	defer c.Release()
+	if !c.has(poststartFile) && (!c.has(gateFile) || c.status() != specs.StateRunning) {
+		return nil
+	}
+	hooks, _, err := c.hooks()
+	if err == nil {
+		err = c.begun(hooks)
+	}
+	return c.undoneBy(err)
 }
 
 // hooks gives the container's hooks, and the environment of those that name none.

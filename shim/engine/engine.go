@@ -39,6 +39,9 @@ type Engine interface {
 // Container is a container that an engine made.
 type Container interface {
 	Start(ctx context.Context) error
+	// FinishStart goes on with a Start that was cut off when the container's program had begun to
+	// run.
+	FinishStart(ctx context.Context) error
 	// Kill signals the init, or every process of the container. The error wraps
 	// ErrNotRunning when there is no process to signal.
 	Kill(ctx context.Context, sig syscall.Signal, all bool) error

@@ -115,6 +115,8 @@ func (c *fakeContainer) Delete(_ context.Context, force bool) error {
 	return c.done("delete", c.pid)
 }
 
+func (c *fakeContainer) FinishStart(context.Context) error { return nil }
+
 func (c *fakeContainer) Rejoin(context.Context, *engine.Exec, *engine.Process, engine.Held) error {
 	return errors.ErrUnsupported
 }

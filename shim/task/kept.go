@@ -162,10 +162,14 @@ func (c *container) hasStarted(p *process) bool {
 	case running, stopped:
 		return !p.failed
 	case created:
-		if p.execID != "" || p.child == nil || !p.ended && AtGate(c.init.pid) {
+		if p.execID != "" || !c.pastGate() {
 			return false
 		}
 	case starting:
+		if p.execID == "" && !c.pastGate() {
+			p.state = created
+			return false
+		}
 		if p.child == nil {
 			p.state = created
 			return false
@@ -182,6 +186,52 @@ func (c *container) hasStarted(p *process) bool {
 	}
 	c.settle(p)
 	return true
+}
+
+// pastGate says whether the container's first process has executed its program. The lock must be
+// held.
+func (c *container) pastGate() bool {
+	return c.init.child != nil && (c.init.ended || !AtGate(c.init.pid))
+}
+
+// initRuns says whether a shim that was killed has started the container, whether or not it could
+// say so.
+func (c *container) initRuns() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch c.init.state {
+	case created, starting:
+		return c.pastGate()
+	}
+	return !c.init.failed
+}
+
+// finishInit does what such a shim has left to be done, before that is said.
+func (c *container) finishInit(ctx context.Context) error {
+	c.change.Lock()
+	defer c.change.Unlock()
+	p := c.init
+	c.mu.Lock()
+	told := p.state == running || p.state == stopped
+	if !told {
+		p.state = starting
+	}
+	c.mu.Unlock()
+	if told {
+		return nil
+	}
+	release := c.service.Reaper.Hold() // hooks
+	err := c.handle.FinishStart(ctx)
+	release()
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		p.state = created
+		c.settle(p)
+		return err
+	}
+	c.hasStarted(p)
+	return nil
 }
 
 // AtGate says whether a container's first process has yet to execute its program.

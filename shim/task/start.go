@@ -16,9 +16,13 @@ func (s *Service) start(ctx context.Context, r *wire.StartRequest) (wire.Message
 	}
 	if p.execID != "" {
 		err = c.startExec(ctx, p)
-	} else if ttrpc.Resumed(ctx) && c.hasStarted(p) {
-	} else if err = c.startInit(context.WithoutCancel(ctx)); err != nil && ttrpc.Resumed(ctx) && c.hasStarted(p) {
-		err = nil // the word of the shim before came first
+	} else if !ttrpc.Resumed(ctx) || !c.initRuns() {
+		err = c.startInit(context.WithoutCancel(ctx))
+		if err != nil && ttrpc.Resumed(ctx) && c.initRuns() && c.finishInit(context.WithoutCancel(ctx)) == nil {
+			err = nil // the word of the shim before came first
+		}
+	} else {
+		err = c.finishInit(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		return nil, err

@@ -136,7 +136,10 @@ type hidden struct{ error }
 func (hidden) Error() string   { return "" }
 func (h hidden) Unwrap() error { return h.error }
 
-func (h *handle) Start(context.Context) error  { return h.with((*container.Container).Start) }
+func (h *handle) Start(context.Context) error { return h.with((*container.Container).Start) }
+func (h *handle) FinishStart(context.Context) error {
+	return h.with((*container.Container).FinishStart)
+}
 func (h *handle) Resume(context.Context) error { return h.with((*container.Container).Resume) }
 
 func (h *handle) Pause(context.Context) error {

@@ -234,6 +234,9 @@ func (c *container) Exec(ctx context.Context, spec *engine.Exec) (*engine.Proces
 	return c.runtime.spawn(ctx, c.bundle, args, spec.Stdio, spec.PidFile, c.id)
 }
 
+// FinishStart has nothing to do: a command that starts a container does not end with the shim.
+func (c *container) FinishStart(context.Context) error { return nil }
+
 // Rejoin is for engines that tell of a process before it executes its program: no command does.
 func (c *container) Rejoin(context.Context, *engine.Exec, *engine.Process, engine.Held) error {
 	return errors.ErrUnsupported
