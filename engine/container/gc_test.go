@@ -59,7 +59,7 @@ func TestCollectGarbage(t *testing.T) {
 	folder(t, r, "making", map[string]string{configFile: "{}", recordFile: record("making", 0, 0), gateFile: ""})
 	folder(t, r, "half-written", map[string]string{configFile: "{}", atomicfile.Temporary(recordFile): "{"})
 	folder(t, r, "deleting", map[string]string{recordFile: record("deleting", 1<<22, 1)})
-	folder(t, r, "alive", map[string]string{configFile: "{}", recordFile: alive, gateFile: "", atomicfile.Temporary(configFile): "{"})
+	folder(t, r, "alive", map[string]string{configFile: "{}", recordFile: alive, gateFile: "", poststartFile: "", atomicfile.Temporary(configFile): "{"})
 	folder(t, r, "stopped", map[string]string{configFile: "{}", recordFile: record("stopped", 1<<22, 1)})
 	folder(t, r, "whole", map[string]string{configFile: "{}", recordFile: alive})
 	folder(t, r, "busy", map[string]string{recordFile: record("busy", 0, 0)})
