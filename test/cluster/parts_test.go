@@ -20,5 +20,6 @@ var parts = []struct {
 	{"OutOfMemory", testOutOfMemory},
 	{"Restarts", testRestarts},
 	{"Drain", testDrain},
+	{"Reservations", testReservations},
 	{"Package", testPackage}, // the last: it takes the installer off the nodes
 }
