@@ -49,8 +49,8 @@ containers:
 	p.Kubectl("wait", "--for=jsonpath="+ended+"=OOMKilled", "pod/hungry", "--timeout", patience.String())
 	p.Expect("the other container", p.Get("pod/hungry", "{.status.containerStatuses[?(@.name=='beside')].ready}"), "true")
 	p.Expect("its exit code", p.Get("pod/hungry", "{.status.containerStatuses[?(@.name=='main')].state.terminated.exitCode}"), "137")
-	// containerd has deleted the container by now, so that berth inspect has nothing to say of it. What
-	// stays as long as the pod is the kernel's own count, in the pod's slice.
+	// containerd has deleted the container by now, so that berth inspect has nothing to say of it.
+	// What stays as long as the pod is the kernel's own count, in the pod's slice.
 	slice := fmt.Sprintf("/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice",
 		strings.ReplaceAll(p.Get("pod/hungry", "{.metadata.uid}"), "-", "_"))
 	events := p.Exec(p.T, p.NodeOf("hungry"), "cat", slice+"/memory.events")

@@ -36,7 +36,7 @@ func (c *Cluster) part(t *testing.T, name string, test func(*Part)) {
 }
 
 // remains prints what a container of Berth's leaves if it leaves anything. The pods of the
-// installer, that stay, are runc's. berth:root is the mark of a root of the engine's, which it keeps.
+// installer, that stay, are runc's. berth:root marks the engine's state directory, and stays.
 const remains = `
 find /run/containerd/berth/k8s.io -mindepth 1 ! -name berth:root 2> /dev/null
 ps -eo pid,args | grep '[c]ontainerd-shim-berth-v2'

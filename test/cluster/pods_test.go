@@ -96,8 +96,8 @@ containers:
 		p.T.Errorf("its cgroup as it sees it: %s", own)
 	}
 	p.Sh("privileged", "test -b /dev/ubda && mkdir /m && mount -t tmpfs none /m && umount /m")
-	// It sees all cgroups of the node, and may change its own: docs/differences.md. With runc it may
-	// change all of them, which here it has to ask for.
+	// It sees all cgroups of the node, and may change its own (docs/differences.md). With runc it
+	// may change all of them; here it has to remount them first.
 	p.Sh("privileged", "cd /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup) && mkdir tried && rmdir tried")
 	p.Expect("another cgroup", p.Sh("privileged", "mkdir /sys/fs/cgroup/tried 2>&1 | grep -o 'Read-only file system'"), "Read-only file system")
 	p.Sh("privileged", "mount -o remount,bind,rw /sys/fs/cgroup && mkdir /sys/fs/cgroup/tried && rmdir /sys/fs/cgroup/tried")

@@ -63,8 +63,27 @@ containers:
   command: ["sleep", "3600"]
 `)
 	p.UnderBerth("placed")
-	if status := p.Exec(p.T, node, "berth-node", "status"); !strings.Contains(status, "kubepods.slice") {
-		p.T.Errorf("berth-node status: %s", status)
+	id := strings.TrimPrefix(p.Get("pod/placed", "{.status.containerStatuses[0].containerID}"), "containerd://")
+	var status struct {
+		Containers []struct {
+			ID      string
+			Outside bool
+		}
+	}
+	said = p.Exec(p.T, node, "berth-node", "status", "--json")
+	if err := json.Unmarshal([]byte(said), &status); err != nil {
+		p.T.Fatalf("berth-node status: %v: %s", err, said)
+	}
+	found := false
+	for _, c := range status.Containers {
+		found = found || c.ID == id && !c.Outside
+	}
+	if !found {
+		p.T.Errorf("%s is no container of the workloads in berth-node status: %s", id, said)
+	}
+	out, err := p.TryExec(node, "berth-node", "doctor")
+	if err != nil {
+		p.T.Errorf("berth-node doctor: %v\n%s", err, out)
 	}
 }
 
