@@ -86,6 +86,10 @@ soak: ## the long versions: of the shim's tests 200 containers at once, 2,000 ro
 	cd test/containerd2 && GOWORK=off BERTH_SOAK=1 go test -count=1 -v -timeout 2h -run 'TestKilledShimsOfPods' .
 	BERTH_ROUNDS=$${ROUNDS:-10000} go test -count=1 -v -timeout 5h -run '^TestSoak$$' ./test/reliability
 
+.PHONY: demo
+demo: ## run docs/one-node.md in a guest: reservations, containers, an OOM kill, an upgrade, all undone
+	build/scripts/demo
+
 .PHONY: demo-node
 demo-node: ## show berth-node in a guest: a node before, during and after
 	build/scripts/demo-node

@@ -64,6 +64,33 @@ func TestPrintedAgrees(t *testing.T) {
 	}
 }
 
+// A drop-in adds to the thresholds that the kubelet has by default, so that one that names only
+// memory leaves that of the disk in effect: seen on a kubelet 1.37, whose allocatable storage was a
+// tenth less than the plan's.
+func TestDropInKeepsDefaultEviction(t *testing.T) {
+	conf := strings.Replace(wanted, ", nodefs.available: 10%", "", 1)
+	_, p := node(t, conf, nil)
+	printed, err := YAML(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		string(printed): "",
+		strings.ReplaceAll(string(printed), "    nodefs.available: 0%\n", ""): "kubelet: evictionHard nodefs.available is 10%, berth-node counts nothing",
+	} {
+		m, p := node(t, conf, map[string]string{"/etc/k.yaml": "cgroupDriver: systemd\n", "/etc/k.d/20-berth.conf": text}, "--config=/etc/k.yaml", "--config-dir=/etc/k.d")
+		found := ""
+		for _, d := range Compare(m.Dir, p).Differences {
+			if d.Who == "kubelet" {
+				found += d.String()
+			}
+		}
+		if !strings.HasPrefix(found, want) || want == "" && found != "" {
+			t.Errorf("%q, not %q\n%s", found, want, text)
+		}
+	}
+}
+
 // Each difference has its one line, with what to change.
 func TestDifferences(t *testing.T) {
 	_, p := node(t, wanted, nil)

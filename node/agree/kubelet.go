@@ -66,6 +66,10 @@ func ReadKubelet(root string, pid int) (*Kubelet, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the drop-ins of the kubelet (%s): %w", dir, err)
 		}
+		if k.EvictionHard == nil {
+			// The kubelet fills in the defaults of its --config file before it merges drop-ins.
+			k.EvictionHard = defaultEviction()
+		}
 		for _, name := range names {
 			text, err := os.ReadFile(name)
 			if err == nil {
@@ -158,8 +162,8 @@ func (k *Kubelet) eviction() map[string]string {
 	return defaultEviction()
 }
 
-// defaultEviction are the thresholds of a kubelet that is given none. One that is given some has
-// none of these any more.
+// defaultEviction are the thresholds of a kubelet that is given none. One whose --config file or
+// options give it some has none of these any more; drop-ins add to them.
 func defaultEviction() map[string]string {
 	return map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%", "imagefs.inodesFree": "5%"}
 }

@@ -21,7 +21,7 @@ func (c *Cluster) kubectl(args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	c.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, c.program("kubectl"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(c.work, "admin.kubeconfig"), "HOME="+c.work)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(c.work, "admin.kubeconfig"), "KUBECACHEDIR="+filepath.Join(c.work, "kubectl"))
 	return cmd
 }
 

@@ -36,9 +36,9 @@ func (c *Cluster) part(t *testing.T, name string, test func(*Part)) {
 }
 
 // remains prints what a container of Berth's leaves if it leaves anything. The pods of the
-// installer, that stay, are runc's.
+// installer, that stay, are runc's. berth:root marks the engine's state directory, and stays.
 const remains = `
-find /run/containerd/berth/k8s.io -mindepth 1 2> /dev/null
+find /run/containerd/berth/k8s.io -mindepth 1 ! -name berth:root 2> /dev/null
 ps -eo pid,args | grep '[c]ontainerd-shim-berth-v2'
 systemctl list-units --all --plain --no-legend 'cri-containerd-*' | while read -r unit _; do
 	id=${unit#cri-containerd-} id=${id%.scope}

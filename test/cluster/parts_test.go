@@ -6,7 +6,6 @@ var parts = []struct {
 	test func(*Part)
 }{
 	{"Pod", testPod},
-	{"Deployment", testDeployment},
 	{"Probes", testProbes},
 	{"CronJob", testCronJob},
 	{"Sidecar", testSidecar},
@@ -19,6 +18,9 @@ var parts = []struct {
 	{"Ephemeral", testEphemeral},
 	{"OutOfMemory", testOutOfMemory},
 	{"Restarts", testRestarts},
+	{"Upgrade", testUpgrade},
 	{"Drain", testDrain},
+	{"Deployment", testDeployment},
+	{"Reservations", testReservations},
 	{"Package", testPackage}, // the last: it takes the installer off the nodes
 }

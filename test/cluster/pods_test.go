@@ -31,7 +31,7 @@ initContainers:
 - name: beside
   image: IMAGE
   restartPolicy: Always
-  command: ["sh", "-c", "trap 'echo beside ends; exit' TERM; echo beside >> /work/order; touch /work/up; while :; do sleep 1 & wait $!; done"]
+  command: ["sh", "-c", "trap 'echo beside ends; exit 0' TERM; echo beside >> /work/order; touch /work/up; while :; do sleep 1 & wait $!; done"]
   startupProbe: {exec: {command: ["test", "-e", "/work/up"]}, periodSeconds: 1}
   volumeMounts: [{name: work, mountPath: /work}]
 containers:
@@ -74,10 +74,11 @@ volumes:
 	node, uid := p.NodeOf("mapped"), p.Get("pod/mapped", "{.metadata.uid}")
 	// The volume's mount is mapped, so on the node the file is root's.
 	p.Expect("the owner on the node", p.Exec(p.T, node, "stat", "-c", "%u", "/var/lib/kubelet/pods/"+uid+"/volumes/kubernetes.io~empty-dir/data/mine"), "0")
-	p.Expect("the process on the node", p.Exec(p.T, node, "bash", "-c", "ps -eo uid,args | awk '/[s]leep 3600/ {print $1}'"), outside)
+	// ps writes ids of 2³¹ and more as negative numbers.
+	p.Expect("the process on the node", p.Exec(p.T, node, "bash", "-c", "awk '/^Uid:/ {print $2}' /proc/$(pgrep -f '^sleep 3600$')/status"), outside)
 }
 
-// A privileged pod sees the host's devices and its cgroups.
+// A privileged pod sees the node's devices, and its cgroups.
 func testPrivileged(p *Part) {
 	p.Pod("privileged", `
 hostPID: true
@@ -95,7 +96,11 @@ containers:
 		p.T.Errorf("its cgroup as it sees it: %s", own)
 	}
 	p.Sh("privileged", "test -b /dev/ubda && mkdir /m && mount -t tmpfs none /m && umount /m")
-	p.Sh("privileged", "mkdir /sys/fs/cgroup/tried && rmdir /sys/fs/cgroup/tried")
+	// It sees all cgroups of the node, and may change its own (docs/differences.md). With runc it
+	// may change all of them; here it has to remount them first.
+	p.Sh("privileged", "cd /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup) && mkdir tried && rmdir tried")
+	p.Expect("another cgroup", p.Sh("privileged", "mkdir /sys/fs/cgroup/tried 2>&1 | grep -o 'Read-only file system'"), "Read-only file system")
+	p.Sh("privileged", "mount -o remount,bind,rw /sys/fs/cgroup && mkdir /sys/fs/cgroup/tried && rmdir /sys/fs/cgroup/tried")
 }
 
 // What CSI drivers do: a mount that a container makes in a volume with Bidirectional propagation is
