@@ -36,7 +36,7 @@ func (p *program) cgroupList() *cli.Command {
 	var targets targetFlags
 	var asJSON bool
 	c := &cli.Command{
-		Args: "[PATH]", Most: 1,
+		Args: "[CGROUP]", Most: 1,
 		Summary:  "List the cgroups of all hierarchies, or below one, as controllers:path.",
 		Examples: []string{"berth cgroup list -g memory:/"},
 	}
@@ -171,7 +171,7 @@ func (p *program) cgroupTree() *cli.Command {
 	var asJSON bool
 	how := cgrouptool.Looking{Depth: -1}
 	c := &cli.Command{
-		Args: "[PATH]", Most: 1,
+		Args: "[CGROUP]", Most: 1,
 		Summary: "Show cgroups as a tree, with their memory, CPU and task usage.",
 		Help:    "One path is one line, in however many hierarchies it exists. Limits follow a slash.",
 	}

@@ -27,7 +27,7 @@ func (p *program) defineCriu(f *cli.Flags, o *container.CriuOptions) {
 	f.Bool(&o.LinkRemap, "link-remap", "", "keep deleted files that are open, by relinking them")
 	f.Bool(&o.LazyPages, "lazy-pages", "", "transfer memory on demand, with userfaultfd")
 	f.Bool(&o.AutoDedup, "auto-dedup", "", "drop memory from parent images that newer ones contain")
-	f.String(&o.CgroupMode, "manage-cgroups-mode", "", "MODE", "soft, full, strict or ignore (default: soft)")
+	f.String(&o.CgroupMode, "manage-cgroups-mode", "", "soft|full|strict|ignore", "how criu keeps the cgroups (default: soft)")
 	f.Strings(&o.EmptyNamespaces, "empty-ns", "", "TYPE", "omit the content of a namespace: network")
 	f.String(&o.LSMProfile, "lsm-profile", "", "TYPE:NAME", "use another AppArmor profile or SELinux label")
 	f.String(&o.LSMMountContext, "lsm-mount-context", "", "LABEL", "use another SELinux label for mounts")
