@@ -32,6 +32,7 @@ type program struct {
 	traceFile     string
 	version       bool
 	noSubreaper   bool
+	inChroot      *chroot // set by a command that failed for it
 }
 
 // warnOf tells of what has failed and is not the command's to fail for.
