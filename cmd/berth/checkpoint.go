@@ -39,8 +39,8 @@ func (p *program) checkpointCommand() *cli.Command {
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
 		Summary: "Checkpoint a container to files, and stop it.",
-		Help: "Uses CRIU (Debian: apt install criu). restore resumes the processes from the same bundle,\n" +
-			"on this machine or another one.",
+		Help: "Uses CRIU (Debian: apt install criu): criu 4.1 works on Linux 6.18, where 3.17 fails. restore\n" +
+			"resumes the processes from the same bundle, on this machine or another one.",
 		Examples: []string{"berth checkpoint --image-path /srv/demo.ckpt demo", "berth checkpoint --leave-running --image-path /srv/demo.ckpt demo"},
 		Run: func(args []string) error {
 			var err error
