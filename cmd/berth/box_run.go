@@ -41,6 +41,7 @@ func (p *program) box(o *boxOptions, args []string) error {
 	defer o.changes.close()
 	defer o.closeNetwork()
 	fail := func(err error) error {
+		p.noteChroot(err, nil)
 		return &exitStatus{code: boxStatus(err), err: errors.New("berth box: " + o.Blame(err.Error())), plain: true}
 	}
 	created, err := p.makeBox(o, args, front)

@@ -38,13 +38,13 @@ func (o *boxOptions) words(f *cli.Flags) {
 		return nil
 	})
 	f.Func("ulimit", "", "NAME=SOFT[:HARD]", "resource limit of setrlimit(2), such as nofile=1024 or core=unlimited", o.ulimit)
-	f.Func("cap-add", "", "NAME", "also keep a capability, such as NET_RAW", func(text string) error {
+	f.Func("cap-add", "", "CAPABILITY", "also keep a capability, such as NET_RAW", func(text string) error {
 		if capabilityName(text) == "CAP_ALL" {
 			return errors.New("a box has not all of them: name those that it needs")
 		}
 		return o.capability(&o.CapAdd, text)
 	})
-	f.Func("cap-drop", "", "NAME|ALL", "drop a capability", func(text string) error {
+	f.Func("cap-drop", "", "CAPABILITY|ALL", "drop a capability", func(text string) error {
 		return o.capability(&o.CapDrop, text)
 	})
 	f.String(&o.CPUSet, "cpuset-cpus", "", "LIST", "processors to run on, such as 0-3,5")

@@ -59,7 +59,7 @@ type targetFlags struct {
 }
 
 func (t *targetFlags) define(f *cli.Flags) {
-	f.Func("group", "g", "CONTROLLERS:PATH", "a cgroup in the hierarchies of these controllers; * means all, empty means version 2", func(text string) error {
+	f.Func("group", "g", "CONTROLLERS:CGROUP", "a cgroup in the hierarchies of these controllers; * means all, empty means version 2", func(text string) error {
 		target, err := cgrouptool.ParseTarget(text)
 		t.list = append(t.list, target)
 		return err

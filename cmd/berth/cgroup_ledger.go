@@ -60,9 +60,9 @@ func (p *program) cgroupTranslate() *cli.Command {
 			`echo '{"cpu": {"shares": 512}}' | berth cgroup translate --layout unified --systemd 252 -`,
 		},
 	}
-	c.Flags.String(&layout, "layout", "", "NAME", "legacy, hybrid or unified (default: this host's)")
+	c.Flags.String(&layout, "layout", "", "legacy|hybrid|unified", "how cgroups are mounted (default: as on this host)")
 	c.Flags.Int(&systemd, "systemd", "", "VERSION", "for units under this version of systemd")
-	c.Flags.String(&shares, "shares", "", "FORMULA", "logarithmic or linear: how CPU shares become a weight (default: logarithmic)")
+	c.Flags.String(&shares, "shares", "", "logarithmic|linear", "how CPU shares become a weight (default: logarithmic)")
 	formatFlags(&c.Flags, &format)
 	c.Run = func(args []string) error {
 		where, err := p.layout(layout, systemd)

@@ -34,7 +34,7 @@ func (p *program) cgroupRun() *cli.Command {
 		Run:      func(args []string) error { return p.runLimited(&limits, path, args) },
 	}
 	limitFlags(&c.Flags, &limits)
-	c.Flags.String(&path, "path", "", "PATH", "name of the cgroup, which must not exist yet (default run-PID, under systemd in a scope of its own)")
+	c.Flags.String(&path, "path", "", "CGROUP", "name of the cgroup, which must not exist yet (default run-PID, under systemd in a scope of its own)")
 	return c
 }
 

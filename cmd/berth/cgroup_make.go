@@ -16,7 +16,7 @@ func (p *program) cgroupCreate() *cli.Command {
 	var access cgrouptool.Access
 	var asJSON bool
 	c := &cli.Command{
-		Args: "[PATH…]", Most: -1,
+		Args: "[CGROUP…]", Most: -1,
 		Summary: "Create cgroups, including missing parents.",
 		Help: "On version 2 the controllers are enabled down to the cgroup. It is marked as created by berth\n" +
 			"(with an extended attribute), so later commands may change it. -a and -t delegate it to others.",
@@ -78,7 +78,7 @@ func (p *program) cgroupDelete() *cli.Command {
 	var targets targetFlags
 	var how cgrouptool.Removal
 	c := &cli.Command{
-		Args: "[PATH…]", Most: -1,
+		Args: "[CGROUP…]", Most: -1,
 		Summary: "Delete cgroups.",
 		Help: "Without -r, a cgroup with cgroups below it is kept; without --kill or --move, so is one with\n" +
 			"processes. Parents are always kept.",

@@ -15,7 +15,7 @@ import (
 func (p *program) cgroupExec() *cli.Command {
 	var targets targetFlags
 	c := &cli.Command{
-		Args: "[PATH] COMMAND [ARG…]", Least: 1, Most: -1, FirstEnds: true,
+		Args: "[CGROUP] COMMAND [ARG…]", Least: 1, Most: -1, FirstEnds: true,
 		Summary: "Run a command in an existing cgroup.",
 		Help: "The first argument is the cgroup's path or, with -g, already the command. The command replaces\n" +
 			"berth, so its pid, signals and exit status are its own.",
@@ -73,7 +73,7 @@ func cannotRun(command string, err error) error {
 func (p *program) cgroupClassify() *cli.Command {
 	var targets targetFlags
 	c := &cli.Command{
-		Args: "[PATH] PID…", Least: 1, Most: -1,
+		Args: "[CGROUP] PID…", Least: 1, Most: -1,
 		Summary: "Move processes into a cgroup.",
 		Help: "The first argument is the cgroup's path or, with -g, already a pid. A process is moved into all\n" +
 			"named cgroups or into none; one that can't be moved does not stop the others.\n" +
@@ -97,7 +97,7 @@ func (p *program) cgroupClassify() *cli.Command {
 			pids = append(pids, pid)
 		}
 		if len(pids) == 0 {
-			return errors.New("no process is named: berth cgroup classify PATH PID")
+			return errors.New("no process is named: berth cgroup classify CGROUP PID")
 		}
 		tools, err := p.cgroupTools(targets.force)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -36,7 +37,7 @@ func (p *program) cgroupList() *cli.Command {
 	var targets targetFlags
 	var asJSON bool
 	c := &cli.Command{
-		Args: "[PATH]", Most: 1,
+		Args: "[CGROUP]", Most: 1,
 		Summary:  "List the cgroups of all hierarchies, or below one, as controllers:path.",
 		Examples: []string{"berth cgroup list -g memory:/"},
 	}
@@ -136,6 +137,7 @@ func mountsOf(tools *cgrouptool.Tools, asJSON bool) error {
 
 func tableOfControllers(list []cgrouptool.Controller, ids bool) error {
 	t := tabwriter.NewWriter(terminal.Lines(os.Stdout), 0, 1, 2, ' ', 0)
+	style := cgrouptool.StyleFor(os.Stdout, os.Getenv)
 	id := func(text string) string {
 		if ids {
 			return text + "\t"
@@ -155,7 +157,11 @@ func tableOfControllers(list []cgrouptool.Controller, ids bool) error {
 			where := "only in the root: not enabled anywhere"
 			if len(c.Enablers) > 0 {
 				const most = 3
-				where = "children of " + strings.Join(c.Enablers[:min(most, len(c.Enablers))], ", ")
+				names := slices.Clone(c.Enablers[:min(most, len(c.Enablers))])
+				for i, path := range names {
+					names[i] = style.Printable(path)
+				}
+				where = "children of " + strings.Join(names, ", ")
 				if more := len(c.Enablers) - most; more > 0 {
 					where += fmt.Sprintf(" and %d more", more)
 				}
@@ -171,7 +177,7 @@ func (p *program) cgroupTree() *cli.Command {
 	var asJSON bool
 	how := cgrouptool.Looking{Depth: -1}
 	c := &cli.Command{
-		Args: "[PATH]", Most: 1,
+		Args: "[CGROUP]", Most: 1,
 		Summary: "Show cgroups as a tree, with their memory, CPU and task usage.",
 		Help:    "One path is one line, in however many hierarchies it exists. Limits follow a slash.",
 	}

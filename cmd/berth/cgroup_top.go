@@ -31,7 +31,7 @@ type topOptions struct {
 func (p *program) cgroupTop() *cli.Command {
 	o := &topOptions{order: cgrouptool.ByCPU, every: time.Second, times: -1, depth: 3}
 	c := &cli.Command{
-		Args: "[PATH]", Most: 1,
+		Args: "[CGROUP]", Most: 1,
 		Summary: "Show the resource usage of cgroups, live.",
 		Help: "%CPU is of one processor. Bars show the share of all processors, and of the memory limit (the\n" +
 			"machine's memory if there is none). P.CPU, P.MEM and P.IO are pressure (PSI): the percentage of\n" +

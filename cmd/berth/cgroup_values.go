@@ -30,14 +30,14 @@ type values struct {
 func (p *program) cgroupGet() *cli.Command {
 	v := &values{}
 	c := &cli.Command{
-		Args: "[PATH…]", Most: -1,
+		Args: "[CGROUP…]", Most: -1,
 		Summary: "Read cgroup files, or limits by their OCI names.",
 		Help: "-r takes the name of a file (memory.max) or of an OCI resources field (memory.limit,\n" +
 			"cpu.shares, hugepageLimits.2MB), which is read from whichever file this host has for it.\n" +
 			"A name that is both means the file. Without -r all files are shown.",
 		Examples: []string{"berth cgroup get -r memory.limit -r pids.limit demo", "berth cgroup get -g memory demo", "berth cgroup get -n -v -r cpu.stat demo"},
 	}
-	c.Flags.Func("group", "g", "CONTROLLERS[:PATH]", "only the files of these controllers", func(text string) error {
+	c.Flags.Func("group", "g", "CONTROLLERS[:CGROUP]", "only the files of these controllers", func(text string) error {
 		if !strings.Contains(text, ":") {
 			list, err := cgrouptool.ParseControllers(text)
 			v.controllers = append(v.controllers, list...)
@@ -47,7 +47,7 @@ func (p *program) cgroupGet() *cli.Command {
 		v.targets.list = append(v.targets.list, target)
 		return err
 	})
-	c.Flags.Strings(&v.names, "variable", "r", "NAME", "read this file or field; may be repeated")
+	c.Flags.Strings(&v.names, "variable", "r", "FILE|FIELD", "read this file or field; may be repeated")
 	c.Flags.Bool(&v.all, "all", "a", "all files, of any controller")
 	c.Flags.Bool(&v.noHeads, "no-heading", "n", "omit the line that names the cgroup")
 	c.Flags.Bool(&v.bare, "values-only", "v", "omit the names")
@@ -127,9 +127,9 @@ func (p *program) cgroupSet() *cli.Command {
 	var settings []string
 	file, source := "", ""
 	c := &cli.Command{
-		Args: "[NAME=VALUE…] [PATH…]", Most: -1,
+		Args: "[LIMIT=VALUE…] [CGROUP…]", Most: -1,
 		Summary: "Set the limits of cgroups.",
-		Help: "NAME is a file of the cgroup (memory.max), which gets the value unchanged, or an OCI resources\n" +
+		Help: "LIMIT is a file of the cgroup (memory.max), which gets the value unchanged, or an OCI resources\n" +
 			"field (memory.limit=64M, cpu.shares=512, pids.limit=max), which is converted to what this host\n" +
 			"has for it: see berth cgroup ledger. A name that is both means the file. Per-device fields are\n" +
 			"written as blockIO.throttleReadBpsDevice='8:0 1M', huge pages as hugepageLimits.2MB=64M, and\n" +
@@ -142,9 +142,9 @@ func (p *program) cgroupSet() *cli.Command {
 		},
 	}
 	targets.define(&c.Flags)
-	c.Flags.Strings(&settings, "variable", "r", "NAME=VALUE", "same as the argument")
+	c.Flags.Strings(&settings, "variable", "r", "LIMIT=VALUE", "same as the argument")
 	c.Flags.String(&file, "resources", "", "FILE", "read limits from a resources object or a config.json; - for standard input")
-	c.Flags.String(&source, "copy-from", "", "PATH", "copy the limits of another cgroup first")
+	c.Flags.String(&source, "copy-from", "", "CGROUP", "copy the limits of another cgroup first")
 	targets.defineForce(&c.Flags)
 	c.Run = func(args []string) error {
 		paths := args[:0:0]
@@ -161,7 +161,7 @@ func (p *program) cgroupSet() *cli.Command {
 			return err
 		}
 		if len(settings) == 0 && file == "" && source == "" {
-			return errors.New("no limit is given: it is written as NAME=VALUE")
+			return errors.New("no limit is given: it is written as LIMIT=VALUE")
 		}
 		return p.set(targets.force, list, settings, file, source)
 	}
@@ -240,7 +240,7 @@ func sortSettings(settings []string, given *specs.LinuxResources, isFile func(st
 	for _, text := range settings {
 		name, value, found := strings.Cut(text, "=")
 		if !found || name == "" {
-			return nil, nil, fmt.Errorf("%q is not written as NAME=VALUE", text)
+			return nil, nil, fmt.Errorf("%q is not written as LIMIT=VALUE", text)
 		}
 		if !isFile(name) {
 			known, err := setField(resources, name, value)

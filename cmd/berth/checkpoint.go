@@ -27,7 +27,7 @@ func (p *program) defineCriu(f *cli.Flags, o *container.CriuOptions) {
 	f.Bool(&o.LinkRemap, "link-remap", "", "keep deleted files that are open, by relinking them")
 	f.Bool(&o.LazyPages, "lazy-pages", "", "transfer memory on demand, with userfaultfd")
 	f.Bool(&o.AutoDedup, "auto-dedup", "", "drop memory from parent images that newer ones contain")
-	f.String(&o.CgroupMode, "manage-cgroups-mode", "", "MODE", "soft, full, strict or ignore (default: soft)")
+	f.String(&o.CgroupMode, "manage-cgroups-mode", "", "soft|full|strict|ignore", "how criu keeps the cgroups (default: soft)")
 	f.Strings(&o.EmptyNamespaces, "empty-ns", "", "TYPE", "omit the content of a namespace: network")
 	f.String(&o.LSMProfile, "lsm-profile", "", "TYPE:NAME", "use another AppArmor profile or SELinux label")
 	f.String(&o.LSMMountContext, "lsm-mount-context", "", "LABEL", "use another SELinux label for mounts")
@@ -39,8 +39,8 @@ func (p *program) checkpointCommand() *cli.Command {
 	c := &cli.Command{
 		Args: "ID", Least: 1, Most: 1,
 		Summary: "Checkpoint a container to files, and stop it.",
-		Help: "Uses CRIU (Debian: apt install criu). restore resumes the processes from the same bundle,\n" +
-			"on this machine or another one.",
+		Help: "Uses CRIU (Debian: apt install criu): criu 4.1 works on Linux 6.18, where 3.17 fails. restore\n" +
+			"resumes the processes from the same bundle, on this machine or another one.",
 		Examples: []string{"berth checkpoint --image-path /srv/demo.ckpt demo", "berth checkpoint --leave-running --image-path /srv/demo.ckpt demo"},
 		Run: func(args []string) error {
 			var err error

@@ -62,14 +62,14 @@ func (p *program) execCommand() *cli.Command {
 	f.Strings(&o.groups, "additional-gids", "g", "GID", "additional group (may be repeated)")
 	f.Bool(&o.detach, "detach", "d", "detach: return once the process runs")
 	f.String(&o.label, "process-label", "", "LABEL", "SELinux label of the process")
-	f.String(&o.apparmor, "apparmor", "", "PROFILE", "AppArmor profile of the process")
+	f.String(&o.apparmor, "apparmor", "", "NAME", "AppArmor profile of the process")
 	f.Func("no-new-privs", "", "", "set no_new_privs", func(v string) error {
 		o.noNewPrivs, o.hasNoNewPrivs = v == "true", true
 		return nil
 	})
-	f.Strings(&o.capabilities, "cap", "c", "NAME", "add a capability (may be repeated)")
+	f.Strings(&o.capabilities, "cap", "c", "CAPABILITY", "add a capability (may be repeated)")
 	f.Int(&o.preserveFDs, "preserve-fds", "", "N", "pass N more file descriptors, from 3, to the process")
-	f.Strings(&o.cgroups, "cgroup", "", "PATH", "run in a sub-cgroup of the container")
+	f.Strings(&o.cgroups, "cgroup", "", "SUBGROUP", "run in a sub-cgroup of the container")
 	f.Bool(&o.ignorePaused, "ignore-paused", "", "also exec in a paused container")
 	explainFlag(f, &o.explain)
 	f.Bool(&o.noSubreaper, "no-subreaper", "", "accepted for callers of old").Hidden = true

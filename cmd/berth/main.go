@@ -31,6 +31,11 @@ func run() int {
 	p := newProgram()
 	root := p.command()
 	err := root.Execute(filepath.Base(os.Args[0]), os.Args[1:], os.Stdout)
+	if p.inChroot != nil {
+		if failed := p.inChroot.again(); p.debug {
+			p.log.Debug("have the directory of the chroot as the root of a mount namespace: " + failed.Error())
+		}
+	}
 	if written := p.trace.Write(p.traceFile); err == nil {
 		err = written
 	} else if written != nil {

@@ -9,22 +9,6 @@ import (
 	"github.com/berth-runtime/berth/cmd/internal/clidoc"
 )
 
-func (p *program) completionCommand() *cli.Command {
-	return &cli.Command{
-		Args: "bash|zsh|fish", Least: 1, Most: 1,
-		Summary:  "Print the shell completion script.",
-		Examples: []string{"berth completion bash > /etc/bash_completion.d/berth", "berth completion fish > ~/.config/fish/completions/berth.fish"},
-		Run: func(args []string) error {
-			script, err := clidoc.Completion(clidoc.Tree(p.command()), args[0])
-			if err != nil {
-				return err
-			}
-			_, err = os.Stdout.Write(script)
-			return err
-		},
-	}
-}
-
 func (p *program) manCommand() *cli.Command {
 	var dir string
 	var markdown bool

@@ -32,6 +32,7 @@ type program struct {
 	traceFile     string
 	version       bool
 	noSubreaper   bool
+	inChroot      *chroot // set by a command that failed for it
 }
 
 // warnOf tells of what has failed and is not the command's to fail for.
@@ -82,11 +83,11 @@ func (p *program) command() *cli.Command {
 		return nil
 	}).Default = p.root
 	f.String(&p.logFile, "log", "", "FILE", "write messages to a file instead of standard error")
-	f.String(&p.logFormat, "log-format", "", "FORMAT", "text (plain lines on a terminal) or json")
+	f.String(&p.logFormat, "log-format", "", "text|json", "form of messages; text is plain lines on a terminal")
 	f.Bool(&p.debug, "debug", "", "also log each step, the plan, what the host lacks, and tolerated failures")
 	f.Bool(&p.systemdCgroup, "systemd-cgroup", "", "let systemd create the cgroups; cgroupsPath is slice:prefix:name")
-	f.String(&p.rootless, "rootless", "", "MODE", "true, false or auto: run without a cgroup if it can't be created and no limits are set")
-	f.String(&p.cgroupManager, "cgroup-manager", "", "NAME", "cgroupfs, systemd, auto for systemd where it is the init system and cgroupsPath is not absolute (default, see berth.toml(5)), or disabled to create no cgroups")
+	f.String(&p.rootless, "rootless", "", "true|false|auto", "run without a cgroup if it can't be created and no limits are set")
+	f.String(&p.cgroupManager, "cgroup-manager", "", "cgroupfs|systemd|auto|disabled", "what creates cgroups; auto, the default (see berth.toml(5)), is systemd where it is the init system and cgroupsPath is not absolute; disabled creates none")
 	f.Func("trace", "", "FILE", "record how long each step took: FILE.json for a timeline (for ui.perfetto.dev), FILE.svg for a picture, otherwise both", func(file string) error {
 		if file == "" {
 			return errors.New("it wants the name of a file, such as trace.json")

@@ -23,7 +23,7 @@ func (p *program) psCommand() *cli.Command {
 		Help:     "The table is that of ps -ef. With options, it is the output of ps(1) for the container's processes.",
 		Examples: []string{"berth ps demo -o pid,comm", "berth ps --format json demo"},
 	}
-	c.Flags.String(&format, "format", "f", "FORMAT", "table or json")
+	c.Flags.String(&format, "format", "f", "table|json", "form of the list")
 	jsonFlag(&c.Flags, &asJSON)
 	c.Run = func(args []string) error {
 		options := ownFormat(args[1:], &format)

@@ -44,6 +44,7 @@ func (p *program) run(id string, o *makeOptions, detach, keep, explain bool) err
 		}
 		created, err := r.Create(id, options)
 		if err != nil {
+			p.noteChroot(err, options.Preserve)
 			return nil, err
 		}
 		if notifier, err = created.Notifier(options.NotifySocket); err == nil {

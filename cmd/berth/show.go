@@ -67,7 +67,7 @@ func (p *program) listCommand() *cli.Command {
 		},
 	}
 	c.Flags.Bool(&quiet, "quiet", "q", "show the ids only")
-	c.Flags.String(&format, "format", "f", "FORMAT", "table or json")
+	c.Flags.String(&format, "format", "f", "table|json", "form of the list")
 	jsonFlag(&c.Flags, &asJSON)
 	return c
 }

@@ -31,6 +31,9 @@ func (o *CriuOptions) open(log string, create bool) (*criuFolders, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--image-path: %w (berth checkpoint creates the directory; pass another one if this is not it)", err)
 	}
+	if errors.Is(err, unix.ENOTDIR) && !create {
+		return nil, fmt.Errorf("--image-path: %w (%s)", err, podmanExport)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--image-path: %w", err)
 	}
@@ -43,6 +46,23 @@ func (o *CriuOptions) open(log string, create bool) (*criuFolders, error) {
 		f.log = filepath.Join(o.Work, log)
 	}
 	return f, nil
+}
+
+// podmanExport says what to do with what podman container checkpoint --export has written.
+const podmanExport = "podman container restore --import takes an export of Podman's; the images in it are its directory checkpoint"
+
+// complete refuses a directory without a checkpoint in it, of which criu says only that it can't
+// open an image.
+func (f *criuFolders) complete() error {
+	const inventory = "inventory.img" // the first that criu opens
+	dir := f.images.Name()
+	if _, err := os.Lstat(filepath.Join(dir, inventory)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "checkpoint", inventory)); err == nil {
+		return fmt.Errorf("--image-path: no checkpoint in %s, but in %s/checkpoint (%s)", dir, dir, podmanExport)
+	}
+	return fmt.Errorf("--image-path: no checkpoint in %s: it has no %s", dir, inventory)
 }
 
 func (f *criuFolders) close() { f.images.Close() }

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/berth-runtime/berth/engine/compile"
 	"github.com/berth-runtime/berth/engine/host"
+	"github.com/berth-runtime/berth/engine/launch"
 	"github.com/berth-runtime/berth/engine/plan"
 	"github.com/berth-runtime/berth/internal/caps"
 	"github.com/berth-runtime/berth/internal/proc/mountinfo"
@@ -105,7 +105,7 @@ func hostMounts() ([]string, error) {
 	}
 	root, ok := mountinfo.Holding(mounts, "/")
 	if !ok {
-		return nil, errors.New("find the mounts of the host: /proc/self/mountinfo has no root")
+		return nil, fmt.Errorf("find the mounts of the host: %w", notInTable("/"))
 	}
 	var points []string
 	in := map[int]string{} // where those are
@@ -132,9 +132,17 @@ func mountPointOf(path string) (string, error) {
 	}
 	holding, ok := mountinfo.Holding(mounts, real)
 	if !ok {
-		return "", fmt.Errorf("find the mount of %q: /proc/self/mountinfo has none above it", real)
+		return "", fmt.Errorf("find the mount of %q: %w", real, notInTable(real))
 	}
 	return holding.Point, nil
+}
+
+// notInTable is why no mount that we see holds a path: the one that does is outside of a chroot.
+func notInTable(path string) error {
+	if !launch.RootIsMount() {
+		return launch.ErrChroot
+	}
+	return fmt.Errorf("/proc/self/mountinfo has no mount that holds %s", path)
 }
 
 // namespaces decides which process creates and enters which namespace. What our clone can

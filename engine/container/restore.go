@@ -43,6 +43,9 @@ func (r *Runtime) Restore(id string, o *RestoreOptions) (*Created, error) {
 	if err := folders.openable(); err != nil {
 		return nil, err
 	}
+	if err := folders.complete(); err != nil {
+		return nil, err
+	}
 	o.NotifySocket, o.Listen = "", 0 // the processes have been told already
 	m, config, err := r.newMaker(id, &o.CreateOptions)
 	if err != nil {

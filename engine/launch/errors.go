@@ -1,11 +1,16 @@
 package launch
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/berth-runtime/berth/engine/program"
 	"golang.org/x/sys/unix"
 )
+
+// ErrChroot is why a container can't be made in a chroot whose / is a directory like any other: the
+// mount that it is on may be shared with the host, and pivot_root(2) refuses too.
+var ErrChroot = errors.New("/ is not a mount point, as in a chroot or a build root (before the chroot, mount --bind DIR DIR makes its directory one)")
 
 // An Error is a call of a Program that failed.
 type Error struct {
@@ -16,6 +21,8 @@ type Error struct {
 	Errno   unix.Errno
 	// Exec is set when it is the user's program that could not be executed.
 	Exec bool
+	// chroot: the reason is ErrChroot.
+	chroot bool
 }
 
 func (e *Error) Error() string {
@@ -35,6 +42,9 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Errno }
+
+// Is tells those errors by what they are about.
+func (e *Error) Is(target error) bool { return e.chroot && target == ErrChroot }
 
 // Explain turns a failure into an error that says what it was about, and what the
 // kernel has said is the reason. The process
@@ -58,11 +68,12 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 	switch {
 	case f.Nr == unix.SYS_EXECVE || f.Nr == unix.SYS_FACCESSAT2 || strings.HasPrefix(note.Text, "exec: "):
 		e.explainExec(pid)
+	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE && !RootIsMount():
+		e.Reason = f.Errno.Error() + " (there are no user namespaces in a chroot, see user_namespaces(7): only root can make containers here)"
 	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE:
 		e.Reason = f.Errno.Error() + " (are user namespaces allowed here? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu; there are none in a chroot; run berth doctor)"
-	case f.Errno == unix.EINVAL && f.Nr == unix.SYS_MOUNT && note.Pointer == "/linux/rootfsPropagation" && !rootIsMount():
-		// Nothing else would do: the mount may be shared with the host, and pivot_root refuses too.
-		e.Reason = "/ is not a mount point, as in a chroot or a build root (before the chroot, mount --bind DIR DIR makes its directory one)"
+	case f.Errno == unix.EINVAL && f.Nr == unix.SYS_MOUNT && note.Pointer == "/linux/rootfsPropagation" && !RootIsMount():
+		e.Reason, e.chroot = ErrChroot.Error(), true
 	case f.Errno == unix.EINVAL && f.Nr == unix.SYS_PIVOT_ROOT:
 		e.Reason = f.Errno.Error() + " (an initramfs as the root can't be exchanged: use --no-pivot)"
 	case f.Errno == unix.EAGAIN && (f.Nr == unix.SYS_CLONE || f.Nr == unix.SYS_CLONE3):
@@ -87,8 +98,8 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 	return e
 }
 
-// rootIsMount reports whether / is a mount point here. After a chroot(2) it need not be.
-func rootIsMount() bool {
+// RootIsMount reports whether / is a mount point here. After a chroot(2) it need not be.
+func RootIsMount() bool {
 	var s unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, "/", 0, 0, &s); err != nil {
 		return true

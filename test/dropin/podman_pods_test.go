@@ -105,5 +105,15 @@ func podmanCheckpoint(t *testing.T, b *harness.Box, p *Podman) {
 	if after, _ := count(); mark == "" || again != mark || after != mark {
 		t.Errorf("it begins anew: %q, then %q and %q", mark, again, after)
 	}
+	// As an archive, it goes on in another container.
+	archive := b.Path("written.tar.gz")
+	p.Call("container", "checkpoint", "--export", archive, "written").OK(t)
+	p.Call("rm", "-f", "-t", "0", "written").OK(t)
+	p.Call("container", "restore", "--import", archive, "--name", "written").OK(t)
+	again, before = count()
+	wait.Until(t, "it counts on", func() bool { _, n := count(); return n > before })
+	if again != mark {
+		t.Errorf("from an archive it begins anew: %q, then %q", mark, again)
+	}
 	p.Call("rm", "-f", "-t", "0", "written").OK(t)
 }

@@ -263,6 +263,14 @@ func TestCheckpointRefusals(t *testing.T) {
 	cmd.Run().Fails(t, "criu is not installed")
 	missing := c.Command("restore", []string{"--image-path", b.Path("missing")})
 	missing.Run().Fails(t, "--image-path", "no such file or directory")
+	const podman = "podman container restore --import takes an export of Podman's"
+	for dir, want := range map[string][]string{
+		filepath.Dir(b.WriteFile("none/else.img", "", 0o644)):                              {"no checkpoint in", "inventory.img"},
+		b.WriteFile("export.tar.gz", "", 0o644):                                            {"not a directory", podman},
+		filepath.Dir(filepath.Dir(b.WriteFile("all/checkpoint/inventory.img", "", 0o644))): {"but in", podman},
+	} {
+		c.Command("restore", []string{"--image-path", dir}).Run().Fails(t, append(want, "--image-path")...)
+	}
 	if got := c.State().Status; got != "running" {
 		t.Errorf("the container is %s after all that", got)
 	}

@@ -37,6 +37,10 @@ func TestForegroundStops(t *testing.T) {
 			c.Write()
 			return "run -b " + c.Dir + " " + c.ID
 		},
+		"exec": func(b *harness.Box) string { return "exec -t " + hanging(b).ID + " sh -c " + script },
+		"exec, piped": func(b *harness.Box) string {
+			return "exec " + hanging(b).ID + " sh -c " + script + " 2>&1 | cat"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := harness.New(t)

@@ -1,8 +1,6 @@
 package clidoc
 
 import (
-	"strings"
-
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 )
 
@@ -59,37 +57,6 @@ func (n *Node) usage() string {
 	}
 	return text
 }
-
-// words are the values that an option can have, where it says so.
-func words(f *cli.Flag) []string {
-	head, _, _ := strings.Cut(f.Value, "[")
-	if !strings.Contains(head, "|") {
-		return nil
-	}
-	var list []string
-	for word := range strings.SplitSeq(head, "|") {
-		if word != strings.ToUpper(word) { // FILE and such stand for something
-			list = append(list, word)
-		}
-	}
-	return list
-}
-
-// isPath says whether an option takes a file or a directory.
-func isPath(f *cli.Flag) bool {
-	for _, word := range []string{"FILE", "DIR", "PATH", "SOCKET"} {
-		if strings.HasPrefix(f.Value, word) || strings.HasSuffix(f.Value, "|"+word) {
-			return true
-		}
-	}
-	return false
-}
-
-// takesID says whether the first argument is a container.
-func (n *Node) takesID() bool { return strings.HasPrefix(n.Args, "ID") }
-
-// takesCommand says whether an argument is a program to run.
-func (n *Node) takesCommand() bool { return strings.Contains(n.Args, "COMMAND") }
 
 func spellings(f *cli.Flag) []string {
 	list := []string{"--" + f.Name}

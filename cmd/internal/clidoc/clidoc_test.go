@@ -2,9 +2,7 @@ package clidoc
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,65 +17,23 @@ func sample() *Node {
 	run.Flags.String(&s, "bundle", "b", "DIR", "a folder")
 	run.Flags.Bool(&on, "quiet", "q", "say nothing")
 	run.Flags.Bool(&on, "old", "", "of old").Hidden = true
+	set := &cli.Command{Args: "[LIMIT=VALUE…] [CGROUP…]", Summary: "Set."}
+	set.Flags.String(&s, "group", "g", "CONTROLLERS:CGROUP", "a group")
+	set.Flags.String(&s, "seccomp", "", "default|FILE", "a profile")
 	group := &cli.Command{Summary: "More.", Commands: func() []cli.Sub {
-		return []cli.Sub{{Name: "inner", Define: func() *cli.Command { return &cli.Command{Args: "[COMMAND]", Summary: "Inside."} }}}
+		return []cli.Sub{
+			{Name: "inner", Define: func() *cli.Command {
+				return &cli.Command{Args: "[COMMAND [ARG...]]", FirstEnds: true, Summary: "Inside."}
+			}},
+			{Name: "kill", Define: func() *cli.Command { return &cli.Command{Args: "ID [SIGNAL]", Summary: "End it."} }},
+			{Name: "set", Define: func() *cli.Command { return set }},
+		}
 	}}
 	root := &cli.Command{Name: "sample", Summary: "A sample.", Commands: func() []cli.Sub {
 		return []cli.Sub{{Name: "run", Define: func() *cli.Command { return run }}, {Name: "group", Define: func() *cli.Command { return group }}}
 	}}
 	root.Flags.String(&s, "root", "", "DIR", "where it is")
 	return Tree(root)
-}
-
-// complete asks the bash script what could stand at the end of a line.
-func complete(t *testing.T, line ...string) string {
-	t.Helper()
-	script, err := Completion(sample(), "bash")
-	if err != nil {
-		t.Fatal(err)
-	}
-	quoted := make([]string, len(line))
-	for i, word := range line {
-		quoted[i] = quote(word)
-	}
-	cmd := exec.Command("bash", "--norc", "-c", string(script)+`
-sample() { echo one two; }
-COMP_WORDS=(`+strings.Join(quoted, " ")+`) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-_sample; echo "${COMPREPLY[*]}"`)
-	cmd.Dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "a-file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func TestBash(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("needs bash")
-	}
-	for _, test := range []struct {
-		line []string
-		want string
-	}{
-		{[]string{"sample", ""}, "run group"},
-		{[]string{"sample", "g"}, "group"},
-		{[]string{"sample", "group", ""}, "inner"},
-		{[]string{"sample", "--root", "run", "r"}, "run"},
-		{[]string{"sample", "run", "--"}, "--net --bundle --quiet"},
-		{[]string{"sample", "run", "--net", ""}, "none host"},
-		{[]string{"sample", "run", "-n", "h"}, "host"},
-		{[]string{"sample", "run", "-b", "a"}, "a-file"},
-		{[]string{"sample", "run", "-q", ""}, "one two"},
-		{[]string{"sample", "run", "t"}, "two"},
-	} {
-		if got := complete(t, test.line...); got != test.want {
-			t.Errorf("%q: %q, want %q", test.line, got, test.want)
-		}
-	}
 }
 
 // What the other shells make of their scripts, where they are installed.

@@ -9,20 +9,40 @@ import (
 	"testing"
 )
 
-// inShell has the script of a shell in a folder with two files, and gives what the shell offers at
-// the end of lines.
+// asked are the names whose values the program itself says, as this one does. A cgroup's name is
+// another's choice.
+var asked = []string{"ID", "SIGNAL", "LIMIT=VALUE", "CGROUP", "CONTROLLERS:CGROUP"}
+
+const program = `#!/bin/sh
+root=
+if [ "$1" = --root ]; then root=$2; shift 2; fi
+if [ "$1 $2 $4" != "completion --offer --" ]; then exit 1; fi
+case "$3" in
+ID) echo one$root; echo two$root ;;
+SIGNAL) echo TERM; echo KILL ;;
+LIMIT=VALUE) echo memory.max=; echo pids.max= ;;
+CGROUP) echo /demo; echo '/$(touch${IFS}expanded)'; echo "/a b" ;;
+CONTROLLERS:CGROUP)
+	case "$5" in
+	*:*) echo cpu:/demo; echo cpu:/other ;;
+	*) echo cpu:; echo pids: ;;
+	esac ;;
+esac
+`
+
+// inShell has the script of a shell in a directory with two files, and looks at what the shell
+// offers at the end of lines. An offer is what the word would become.
 func inShell(t *testing.T, shell, file string, offers func(t *testing.T, dir, line string) []string) {
 	t.Helper()
 	if _, err := exec.LookPath(shell); err != nil {
 		t.Skip("needs " + shell)
 	}
-	script, err := Completion(sample(), shell)
+	script, err := Completion(sample(), shell, asked...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// The program itself, which tells its containers.
-	for name, text := range map[string]string{file: string(script), "sample": "#!/bin/sh\necho one; echo two\n", "a-file": ""} {
+	for name, text := range map[string]string{file: string(script), "sample": program, "a-file": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -32,13 +52,32 @@ func inShell(t *testing.T, shell, file string, offers func(t *testing.T, dir, li
 	for _, test := range []struct{ line, want, without string }{
 		{"sample ", "run group", "inner"},
 		{"sample g", "group", "run"},
-		{"sample group ", "inner", "run"},
+		{"sample --root run r", "run", "group"},
+		{"sample group ", "inner kill set", "run"},
 		{"sample run --n", "--net", "--quiet"},
 		{"sample run --net ", "none host", "one"},
 		{"sample run --net h", "host", "none"},
+		{"sample run -n h", "host", "none"},
 		{"sample run -b a", "a-file", "one"},
 		{"sample run -q ", "one two", "group"},
 		{"sample run t", "two", "one"},
+		{"sample run one ", "", "one"},
+		{"sample --root /x run ", "one/x two/x", "one"},
+		{"sample --root=/x run t", "two/x", "two"},
+		{"sample --root /x group kill ", "one/x two/x", "TERM"},
+		{"sample group kill one ", "TERM KILL", "one"},
+		{"sample group kill one T", "TERM", "KILL"},
+		{"sample group kill one TERM ", "", "TERM"},
+		{"sample group set ", "memory.max= /demo", "one"},
+		{"sample group set m", "memory.max=", "pids.max="},
+		{"sample group set memory.max=1 /", "/demo", "memory.max="},
+		{"sample group set /demo p", "pids.max=", "/demo"},
+		{"sample group set -g ", "cpu: pids:", "cpu:/demo"},
+		{"sample group set -g cpu:/d", "cpu:/demo", "cpu:/other"},
+		{"sample group set --group cpu:", "cpu:/demo cpu:/other", "cpu:"},
+		{"sample group set --seccomp ", "default a-file", "one"},
+		{"sample group inner --", "", "--group"},
+		{"sample group inner mkd", "mkdir", "one"},
 	} {
 		got := offers(t, dir, test.line)
 		for want := range strings.FieldsSeq(test.want) {
@@ -46,10 +85,47 @@ func inShell(t *testing.T, shell, file string, offers func(t *testing.T, dir, li
 				t.Errorf("%q: no %q in %q", test.line, want, got)
 			}
 		}
-		if slices.Contains(got, test.without) {
+		if test.without != "" && slices.Contains(got, test.without) || test.without == "" && len(got) > 0 {
 			t.Errorf("%q: %q is in %q", test.line, test.without, got)
 		}
 	}
+	if _, err := os.Stat(filepath.Join(dir, "expanded")); err == nil {
+		t.Error("the name of a cgroup was expanded as a command")
+	}
+}
+
+// bashOffers is what bash does at a tab: it parts the line by COMP_WORDBREAKS, and calls the
+// function. A reply replaces the last part only.
+const bashOffers = `
+source ./sample.bash
+COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=() COMP_WORDBREAKS=$' \t\n"\'@><=;|&(:'
+text=$1
+while [[ -n $text ]]; do
+	text=${text#"${text%%[! ]*}"}
+	word=${text%%[ =:]*}
+	if [[ -z $word && -n $text ]]; then word=${text%%[! =:]*} word=${text%%[!=:]*}; fi
+	COMP_WORDS+=("$word") text=${text#"$word"}
+done
+last=${COMP_WORDS[-1]}
+if [[ $1 == *' ' ]]; then COMP_WORDS+=(''); fi
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_sample
+if [[ $last == *[=:] || $1 == *' ' ]]; then last=''; fi
+whole=${1##* }
+for reply in "${COMPREPLY[@]}"; do printf '%s\n' "${whole%"$last"}$reply"; done
+`
+
+func TestBashItself(t *testing.T) {
+	inShell(t, "bash", "sample.bash", func(t *testing.T, dir, line string) []string {
+		t.Helper()
+		cmd := exec.Command("bash", "--norc", "-c", bashOffers, "offers", line)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", line, err, out)
+		}
+		return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' })
+	})
 }
 
 func TestFishItself(t *testing.T) {

@@ -1,6 +1,7 @@
 package cgrouptool
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -93,6 +94,36 @@ func TestParseAccount(t *testing.T) {
 	for _, text := range []string{"", ":", "nobody-has-this-name", "0:nor-this-one"} {
 		if _, err := ParseAccount(text); err == nil {
 			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func TestBegun(t *testing.T) {
+	home := maps.Clone(hybridFiles)
+	home["proc/self/cgroup"] = "5:pids:/\n4:memory:/\n3:cpu,cpuacct:/\n1:name=systemd:/\n0::/\n"
+	home["sys/fs/cgroup/pids/berth/demo/inner/cgroup.procs"] = ""
+	for _, test := range []struct {
+		files      map[string]string
+		text, want string
+	}{
+		{unifiedFiles, "/", "/system.slice /system.slice/"}, // not the one whose name can't be typed
+		{unifiedFiles, "/sys", "/system.slice /system.slice/"},
+		{unifiedFiles, "/system.slice/", "/system.slice/ssh.service"},
+		{unifiedFiles, "/system.slice/x", ""},
+		{unifiedFiles, "/nowhere/", ""},
+		{unifiedFiles, "memory:/sys", "memory:/system.slice memory:/system.slice/"},
+		{unifiedFiles, "freezer:/sys", "freezer:/system.slice freezer:/system.slice/"},
+		{unifiedFiles, ":/sys", ":/system.slice :/system.slice/"},
+		{unifiedFiles, "*:/sys", "*:/system.slice *:/system.slice/"},
+		{unifiedFiles, "cpu,:/", ""},
+		{hybridFiles, "/j", "/jobs"},
+		{hybridFiles, "memory:/", "memory:/jobs"},
+		{hybridFiles, "cpu:/", ""},
+		{home, "", "demo demo/"},
+		{home, "demo/i", "demo/inner"},
+	} {
+		if got := strings.Join(fake(t, test.files).Begun(test.text), " "); got != test.want {
+			t.Errorf("%q: %q, want %q", test.text, got, test.want)
 		}
 	}
 }
