@@ -21,6 +21,7 @@ type boxOptions struct {
 	box.Options
 	seccomp string
 	keep    bool
+	dryRun  bool
 	tty     bool // -t was given
 	explain bool // what seccomp refuses
 	denials *supervisor.Denials
@@ -141,6 +142,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 	o.changes.define(f)
 	o.words(f)
 	f.Bool(&o.keep, "keep", "", "keep the record of the box for berth inspect, until berth delete")
+	f.Bool(&o.dryRun, "dry-run", "", "run nothing; show what the box would be, each line with the option that changes it")
 	f.Func("report", "r", "text|json[:FILE]", "report resource usage at the end, on standard error or in FILE (- is standard output); or none (default: text on a terminal, elsewhere one line if a limit ended something)", func(text string) error {
 		o.report, o.into, _ = strings.Cut(text, ":")
 		switch o.report {

@@ -44,3 +44,18 @@ func (o *boxOptions) closeNetwork() {
 		o.nat.Close()
 	}
 }
+
+// networkInWords says what the box can reach.
+func (o *boxOptions) networkInWords() string {
+	switch {
+	case o.HostNet:
+		return "the host's"
+	case o.nat == nil:
+		return "loopback only"
+	}
+	text := "its own, which reaches out by " + o.nat.Program()
+	for i := range o.ports {
+		text += "; " + o.ports[i].String()
+	}
+	return text
+}
