@@ -39,7 +39,7 @@ type boxOptions struct {
 func (p *program) boxCommand() *cli.Command {
 	o := &boxOptions{seccomp: "default", explain: true}
 	c := &cli.Command{
-		Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true, UsageStatus: noBox,
+		Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true,
 		Summary: "Run one command in a throwaway container built from this machine's own root file system.",
 		Help: "It needs no image, no configuration and no root. The command sees the host's files; its writes\n" +
 			"go to memory and are discarded when it ends. The current directory is read-only, /tmp and /run\n" +
@@ -58,7 +58,7 @@ func (p *program) boxCommand() *cli.Command {
 		Run: func(args []string) error { return p.box(o, args) },
 	}
 	o.define(&c.Flags)
-	return c
+	return p.attended(c)
 }
 
 // limitFlags are those of a box, and of a command in a cgroup.
@@ -109,8 +109,8 @@ func (o *boxOptions) define(f *cli.Flags) {
 		o.ports = append(o.ports, port)
 		return err
 	})
-	f.Func("ro", "", "PATH[:PLACE]", "bind mount a host path, read-only", func(text string) error { return o.bind(text, false) })
-	f.Func("rw", "", "PATH[:PLACE]", "bind mount a host path; writes are kept", func(text string) error { return o.bind(text, true) })
+	f.Func("ro", "", "PATH[:PLACE]", "bind mount a host path, read-only", func(text string) error { return o.bind("--ro", text, false) })
+	f.Func("rw", "", "PATH[:PLACE]", "bind mount a host path; writes are kept", func(text string) error { return o.bind("--rw", text, true) })
 	f.Func("show", "", "PATH", "don't hide this secret (by default ~/.ssh, ~/.aws and the like are hidden, and for root /etc/shadow); / for all", func(text string) error {
 		name, err := box.RealPath(text)
 		o.Show = append(o.Show, name)
@@ -153,8 +153,9 @@ func (o *boxOptions) define(f *cli.Flags) {
 	})
 }
 
-func (o *boxOptions) bind(text string, writable bool) error {
+func (o *boxOptions) bind(option, text string, writable bool) error {
 	b, err := box.ParseBind(text, writable)
+	b.Option = option
 	o.Binds = append(o.Binds, b)
 	return err
 }
@@ -179,6 +180,9 @@ func (o *boxOptions) complete(args []string) error {
 			shell = "/bin/sh"
 		}
 		o.Command = []string{shell}
+	}
+	if o.Command[0] == "" {
+		return noCommand
 	}
 	if o.Rootfs != "" {
 		dir, err := filepath.Abs(o.Rootfs)

@@ -277,6 +277,9 @@ func (o *boxOptions) tell(report *box.Report) error {
 	return nil
 }
 
+// noCommand is the error for an empty name, which is one that is not found.
+var noCommand = &launch.Error{Text: `exec: ""`, Errno: unix.ENOENT, Exec: true}
+
 // boxStatus is the exit status of a command that could not be run.
 func boxStatus(err error) int {
 	var failed *launch.Error

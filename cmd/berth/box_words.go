@@ -89,7 +89,7 @@ func (o *boxOptions) volume(text string) error {
 			return fmt.Errorf("%q: there are no named volumes, and no such file: ./%s", text, fields[0])
 		}
 	}
-	return o.bind(fields[0]+":"+fields[1], writable)
+	return o.bind("--volume", fields[0]+":"+fields[1], writable)
 }
 
 // mount reads docker's list of key=value.
@@ -119,7 +119,7 @@ func (o *boxOptions) mount(text string) error {
 		}
 		return o.tmp(target)
 	case kind == "bind" && source != "" && target != "" && size == "" && !strings.Contains(source, ":"):
-		return o.bind(source+":"+target, writable)
+		return o.bind("--mount", source+":"+target, writable)
 	case kind == "volume", kind == "":
 		return fmt.Errorf("%q: say type=bind or type=tmpfs (there are no named volumes)", text)
 	}

@@ -32,6 +32,7 @@ type program struct {
 	traceFile     string
 	version       bool
 	noSubreaper   bool
+	failing       int // the exit status for a failure of our own
 }
 
 // warnOf tells of what has failed and is not the command's to fail for.
@@ -42,7 +43,7 @@ func (p *program) warnOf(err error) {
 }
 
 func newProgram() *program {
-	return &program{log: log.New(), root: defaultRoot(), logFormat: "text", rootless: "auto"}
+	return &program{log: log.New(), root: defaultRoot(), logFormat: "text", rootless: "auto", failing: 1}
 }
 
 // defaultRoot is where containers are kept: below /run, which a reboot empties

@@ -44,6 +44,8 @@ type Options struct {
 	// to see without the passwords in them.
 	Hidden, Blanked []string
 
+	mounted []specs.Mount // as Spec has made them
+
 	Hostname string // "" for the host's
 	Rlimits  []specs.POSIXRlimit
 	// CapAdd and CapDrop change what root keeps in the box, by full names.
@@ -73,6 +75,7 @@ func (o *Options) Limited() bool {
 type Bind struct {
 	Source, Path string // both absolute
 	Writable     bool
+	Option       string // by which it was asked for, "" for none
 }
 
 // ParseBind reads PATH, or PATH:PLACE where it is to be seen elsewhere.

@@ -53,12 +53,7 @@ func (o *Options) mountsOf(p *plan.Plan, steps []view.Step) (kept []view.Step) {
 	var usual []string
 	for i, s := range steps {
 		m := &p.Mounts[i]
-		switch {
-		case m.Bind:
-			s.Pointer = o.bindOption(m.Destination)
-		case slices.Contains(o.Tmp, m.Destination):
-			s.Pointer = "--tmp"
-		default:
+		if s.Pointer = o.mountOption(m.Destination); s.Pointer == "" && !m.Bind {
 			usual = append(usual, m.Destination)
 			continue
 		}
@@ -67,21 +62,18 @@ func (o *Options) mountsOf(p *plan.Plan, steps []view.Step) (kept []view.Step) {
 	return append([]view.Step{{What: "new " + view.List(usual)}}, kept...)
 }
 
-// bindOption is the option that a bind mount came by, "" for none.
-func (o *Options) bindOption(place string) string {
+// mountOption is the option that a mount came by, "" for none.
+func (o *Options) mountOption(place string) string {
 	for _, b := range o.Binds {
-		switch {
-		case b.Path != place:
-		case b.Writable:
-			return "--rw"
-		case slices.Contains(o.Show, b.Source):
-			return "--show"
-		default:
-			return "--ro"
+		if b.Path == place {
+			return b.Option
 		}
 	}
-	if slices.ContainsFunc(o.Devices, func(d Device) bool { return d.Path == place }) {
+	switch {
+	case slices.ContainsFunc(o.Devices, func(d Device) bool { return d.Path == place }):
 		return "--device"
+	case slices.Contains(o.Tmp, place):
+		return "--tmp"
 	}
 	return ""
 }

@@ -112,7 +112,8 @@ func (o *Options) Spec(c *Caller) (*specs.Spec, error) {
 		}
 	}
 	hidden, masked := o.hide(c)
-	s.Mounts = o.mounts(c, hidden...)
+	o.mounted = o.mounts(c, hidden...)
+	s.Mounts = o.mounted
 	s.Linux.MaskedPaths = append(s.Linux.MaskedPaths, masked...)
 	if o.dir(c.Dir) == inOverlay {
 		s.Annotations[spec.RootReadonlyAnnotation] = c.Dir
