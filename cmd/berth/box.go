@@ -58,6 +58,10 @@ func (p *program) boxCommand() *cli.Command {
 		Run: func(args []string) error { return p.box(o, args) },
 	}
 	o.define(&c.Flags)
+	for _, flag := range c.Flags.List {
+		flag.Also = elsewhere[flag.Name]
+	}
+	c.Flags.Absent = func(name string) string { return notInBoxes[name] }
 	return p.attended(c)
 }
 
@@ -96,14 +100,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 		o.IO = append(o.IO, t)
 		return err
 	})
-	f.Func("net", "", "none|nat|host", "network: loopback only (the default), one of its own that reaches out by pasta or slirp4netns, or the host's", func(text string) error {
-		switch text {
-		case "none", "nat", "host":
-			o.net, o.HostNet = text, text == "host"
-			return nil
-		}
-		return fmt.Errorf("%q is none of none, nat and host", text)
-	})
+	f.Func("net", "", "none|nat|host", "network: loopback only (the default), one of its own that reaches out by pasta or slirp4netns, or the host's", o.network)
 	f.Func("publish", "p", "[ADDRESS:]HOSTPORT:PORT[/udp]", "reach a port of the box by one of the host's; with --net nat, which it implies", func(text string) error {
 		port, err := nat.ParsePort(text)
 		o.ports = append(o.ports, port)

@@ -8,6 +8,17 @@ import (
 	"github.com/berth-runtime/berth/cmd/berth/internal/box/nat"
 )
 
+func (o *boxOptions) network(text string) error {
+	switch text {
+	case "none", "nat", "host":
+		o.net, o.HostNet = text, text == "host"
+		return nil
+	case "bridge", "default", "slirp4netns", "pasta":
+		return fmt.Errorf("%q is none of none, nat and host: nat is what comes closest", text)
+	}
+	return fmt.Errorf("%q is none of none, nat and host", text)
+}
+
 // makeNetwork prepares a network that reaches out, before the box is there.
 func (o *boxOptions) makeNetwork() (err error) {
 	switch {

@@ -28,6 +28,7 @@ func (o *boxOptions) words(f *cli.Flags) {
 		o.Devices = append(o.Devices, d)
 		return err
 	})
+	f.Func("network", "", "none|nat|host", "the same as --net", o.network)
 	f.Func("tmpfs", "", "PATH[:size=SIZE]", "the same as --tmp", o.tmp)
 	f.Func("env-file", "", "FILE", "set the variables of a file: NAME=VALUE lines, or NAME to pass one", o.envFile)
 	f.Func("hostname", "", "NAME", "host name in the box", func(text string) error {
