@@ -138,6 +138,7 @@ func (o *boxOptions) define(f *cli.Flags) {
 	o.learn.define(f)
 	o.changes.define(f)
 	o.words(f)
+	f.Bool(&o.Nest, "nest", "", "let the command make boxes, or containers, as an ordinary user can outside")
 	f.Bool(&o.keep, "keep", "", "keep the record of the box for berth inspect, until berth delete")
 	f.Bool(&o.dryRun, "dry-run", "", "run nothing; show what the box would be, each line with the option that changes it")
 	f.Func("report", "r", "text|json[:FILE]", "report resource usage at the end, on standard error or in FILE (- is standard output); or none (default: text on a terminal, elsewhere one line if a limit ended something)", func(text string) error {
@@ -167,6 +168,9 @@ func positiveSize(text string) (int64, error) {
 
 // complete turns what is to be looked up into what the box is made of.
 func (o *boxOptions) complete(args []string) error {
+	if err := o.checkRights(); err != nil {
+		return err
+	}
 	if err := o.misread(args); err != nil {
 		return err
 	}
@@ -202,7 +206,11 @@ func (o *boxOptions) complete(args []string) error {
 	}
 	switch o.seccomp {
 	case "default":
-		o.Seccomp = seccomp.Default(o.Capabilities()...)
+		with := o.Capabilities()
+		if o.Nest {
+			with = append(with, "CAP_SYS_ADMIN") // which a user has in namespaces of his own
+		}
+		o.Seccomp = seccomp.Default(with...)
 	case "none":
 	default:
 		data, err := os.ReadFile(o.seccomp)

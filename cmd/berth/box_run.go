@@ -151,7 +151,8 @@ func (p *program) prepareBox(o *boxOptions, args []string, front *foreground) (*
 	if o.Terminal {
 		options.Console = front.console
 	}
-	if !o.dryRun && (o.explain && o.Seccomp != nil || o.learn.wanted()) {
+	// The kernel has one listener for a process, and boxes in it name what they refuse.
+	if !o.dryRun && (o.explain && !o.Nest && o.Seccomp != nil || o.learn.wanted()) {
 		o.denials = explainDenials(&options.IO)
 		o.denials.Record, options.Learn = o.learn.record, o.learn.wanted()
 		o.denials.Default, o.denials.Capabilities = o.seccomp == "default", o.Capabilities()

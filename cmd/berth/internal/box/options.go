@@ -37,6 +37,7 @@ type Options struct {
 	// Seccomp is the profile; nil for none.
 	Seccomp  *specs.LinuxSeccomp
 	Terminal bool
+	Nest     bool // boxes can be made in it; of ordinary users only
 
 	// KeepsChanges is set where what is written may be brought to the machine.
 	KeepsChanges bool
