@@ -1,7 +1,7 @@
 package main
 
-// elsewhere are the words by which docker, podman, bubblewrap, nsjail, firejail and systemd-run know
-// the options of a box, where they are not alike enough to be found.
+// elsewhere are the words by which docker, podman, bubblewrap, nsjail, firejail and systemd-run
+// know the options of a box, where they are not alike enough to be found.
 var elsewhere = map[string][]string{
 	"ro":       {"ro-bind", "ro-bind-try", "bindmount_ro"},
 	"rw":       {"bind", "bind-try", "bindmount", "whitelist"},

@@ -18,9 +18,9 @@ func (m *maker) warnOfPlain() {
 	}
 }
 
-// harmless reports whether a layer that is no overlay does what is expected of one: on most machines
-// there is a /boot/efi. What can hold no sockets gives none away, and that it can't be written to
-// is of no account but where the process begins.
+// harmless reports whether a layer that is no overlay does what is expected of one: on most
+// machines there is a /boot/efi. What can hold no sockets gives none away, and that it can't be
+// written to is of no account but where the process begins.
 func (m *maker) harmless(l *compile.Layer, kind int64) bool {
 	switch kind {
 	case unix.MSDOS_SUPER_MAGIC, unix.EXFAT_SUPER_MAGIC, unix.AUTOFS_SUPER_MAGIC:

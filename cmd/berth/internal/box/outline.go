@@ -11,8 +11,8 @@ import (
 	"github.com/berth-runtime/berth/internal/escape"
 )
 
-// Outline tells in about twenty lines what a box would be. What comes of no option is short, and the
-// rest ends with the option that says so.
+// Outline tells in about twenty lines what a box would be. What comes of no option is short, and
+// the rest ends with the option that says so.
 func (o *Options) Outline(f *container.Foreseen, network string) []byte {
 	var text []byte
 	for _, w := range f.Warnings {
