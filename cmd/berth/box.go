@@ -21,6 +21,7 @@ type boxOptions struct {
 	box.Options
 	seccomp string
 	keep    bool
+	dryRun  bool
 	tty     bool // -t was given
 	explain bool // what seccomp refuses
 	denials *supervisor.Denials
@@ -38,7 +39,7 @@ type boxOptions struct {
 func (p *program) boxCommand() *cli.Command {
 	o := &boxOptions{seccomp: "default", explain: true}
 	c := &cli.Command{
-		Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true, UsageStatus: noBox,
+		Args: "[COMMAND [ARG...]]", Most: -1, FirstEnds: true,
 		Summary: "Run one command in a throwaway container built from this machine's own root file system.",
 		Help: "It needs no image, no configuration and no root. The command sees the host's files; its writes\n" +
 			"go to memory and are discarded when it ends. The current directory is read-only, /tmp and /run\n" +
@@ -57,7 +58,11 @@ func (p *program) boxCommand() *cli.Command {
 		Run: func(args []string) error { return p.box(o, args) },
 	}
 	o.define(&c.Flags)
-	return c
+	for _, flag := range c.Flags.List {
+		flag.Also = elsewhere[flag.Name]
+	}
+	c.Flags.Absent = func(name string) string { return notInBoxes[name] }
+	return p.attended(c)
 }
 
 // limitFlags are those of a box, and of a command in a cgroup.
@@ -95,21 +100,14 @@ func (o *boxOptions) define(f *cli.Flags) {
 		o.IO = append(o.IO, t)
 		return err
 	})
-	f.Func("net", "", "none|nat|host", "network: loopback only (the default), one of its own that reaches out by pasta or slirp4netns, or the host's", func(text string) error {
-		switch text {
-		case "none", "nat", "host":
-			o.net, o.HostNet = text, text == "host"
-			return nil
-		}
-		return fmt.Errorf("%q is none of none, nat and host", text)
-	})
+	f.Func("net", "", "none|nat|host", "network: loopback only (the default), one of its own that reaches out by pasta or slirp4netns, or the host's", o.network)
 	f.Func("publish", "p", "[ADDRESS:]HOSTPORT:PORT[/udp]", "reach a port of the box by one of the host's; with --net nat, which it implies", func(text string) error {
 		port, err := nat.ParsePort(text)
 		o.ports = append(o.ports, port)
 		return err
 	})
-	f.Func("ro", "", "PATH[:PLACE]", "bind mount a host path, read-only", func(text string) error { return o.bind(text, false) })
-	f.Func("rw", "", "PATH[:PLACE]", "bind mount a host path; writes are kept", func(text string) error { return o.bind(text, true) })
+	f.Func("ro", "", "PATH[:PLACE]", "bind mount a host path, read-only", func(text string) error { return o.bind("--ro", text, false) })
+	f.Func("rw", "", "PATH[:PLACE]", "bind mount a host path; writes are kept", func(text string) error { return o.bind("--rw", text, true) })
 	f.Func("show", "", "PATH", "don't hide this secret (by default ~/.ssh, ~/.aws and the like are hidden, and for root /etc/shadow); / for all", func(text string) error {
 		name, err := box.RealPath(text)
 		o.Show = append(o.Show, name)
@@ -140,7 +138,9 @@ func (o *boxOptions) define(f *cli.Flags) {
 	o.learn.define(f)
 	o.changes.define(f)
 	o.words(f)
+	f.Bool(&o.Nest, "nest", "", "let the command make boxes, or containers, as an ordinary user can outside")
 	f.Bool(&o.keep, "keep", "", "keep the record of the box for berth inspect, until berth delete")
+	f.Bool(&o.dryRun, "dry-run", "", "run nothing; show what the box would be, each line with the option that changes it")
 	f.Func("report", "r", "text|json[:FILE]", "report resource usage at the end, on standard error or in FILE (- is standard output); or none (default: text on a terminal, elsewhere one line if a limit ended something)", func(text string) error {
 		o.report, o.into, _ = strings.Cut(text, ":")
 		switch o.report {
@@ -151,8 +151,9 @@ func (o *boxOptions) define(f *cli.Flags) {
 	})
 }
 
-func (o *boxOptions) bind(text string, writable bool) error {
+func (o *boxOptions) bind(option, text string, writable bool) error {
 	b, err := box.ParseBind(text, writable)
+	b.Option = option
 	o.Binds = append(o.Binds, b)
 	return err
 }
@@ -167,6 +168,9 @@ func positiveSize(text string) (int64, error) {
 
 // complete turns what is to be looked up into what the box is made of.
 func (o *boxOptions) complete(args []string) error {
+	if err := o.checkRights(); err != nil {
+		return err
+	}
 	if err := o.misread(args); err != nil {
 		return err
 	}
@@ -177,6 +181,9 @@ func (o *boxOptions) complete(args []string) error {
 			shell = "/bin/sh"
 		}
 		o.Command = []string{shell}
+	}
+	if o.Command[0] == "" {
+		return noCommand
 	}
 	if o.Rootfs != "" {
 		dir, err := filepath.Abs(o.Rootfs)
@@ -199,7 +206,11 @@ func (o *boxOptions) complete(args []string) error {
 	}
 	switch o.seccomp {
 	case "default":
-		o.Seccomp = seccomp.Default(o.Capabilities()...)
+		with := o.Capabilities()
+		if o.Nest {
+			with = append(with, "CAP_SYS_ADMIN") // which a user has in namespaces of his own
+		}
+		o.Seccomp = seccomp.Default(with...)
 	case "none":
 	default:
 		data, err := os.ReadFile(o.seccomp)

@@ -8,6 +8,17 @@ import (
 	"github.com/berth-runtime/berth/cmd/berth/internal/box/nat"
 )
 
+func (o *boxOptions) network(text string) error {
+	switch text {
+	case "none", "nat", "host":
+		o.net, o.HostNet = text, text == "host"
+		return nil
+	case "bridge", "default", "slirp4netns", "pasta":
+		return fmt.Errorf("%q is none of none, nat and host: nat is what comes closest", text)
+	}
+	return fmt.Errorf("%q is none of none, nat and host", text)
+}
+
 // makeNetwork prepares a network that reaches out, before the box is there.
 func (o *boxOptions) makeNetwork() (err error) {
 	switch {
@@ -43,4 +54,19 @@ func (o *boxOptions) closeNetwork() {
 	if o.nat != nil {
 		o.nat.Close()
 	}
+}
+
+// networkInWords says what the box can reach.
+func (o *boxOptions) networkInWords() string {
+	switch {
+	case o.HostNet:
+		return "the host's"
+	case o.nat == nil:
+		return "loopback only"
+	}
+	text := "its own, which reaches out by " + o.nat.Program()
+	for i := range o.ports {
+		text += "; " + o.ports[i].String()
+	}
+	return text
 }

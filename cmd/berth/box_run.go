@@ -44,7 +44,17 @@ func (p *program) box(o *boxOptions, args []string) error {
 		p.noteChroot(err, nil)
 		return &exitStatus{code: boxStatus(err), err: errors.New("berth box: " + o.Blame(err.Error())), plain: true}
 	}
-	created, err := p.makeBox(o, args, front)
+	r, id, options, err := p.prepareBox(o, args, front)
+	if err != nil {
+		return fail(err)
+	}
+	if o.dryRun {
+		if err := o.outline(r, id, options); err != nil {
+			return fail(err)
+		}
+		return nil
+	}
+	created, err := o.create(r, id, options)
 	if err != nil {
 		return fail(err)
 	}
@@ -86,33 +96,29 @@ func (p *program) box(o *boxOptions, args []string) error {
 	return nil
 }
 
-// makeBox makes the container, with its command about to run.
-func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*container.Created, error) {
+// prepareBox finds what a box is to be made of.
+func (p *program) prepareBox(o *boxOptions, args []string, front *foreground) (*container.Runtime, string, *container.CreateOptions, error) {
+	none := func(err error) (*container.Runtime, string, *container.CreateOptions, error) {
+		return nil, "", nil, err
+	}
 	args, err := o.useImage(front, args)
 	if err != nil {
-		return nil, err
+		return none(err)
 	}
 	if err := o.complete(args); err != nil {
-		return nil, err
+		return none(err)
 	}
-	if o.into != "" {
-		// Before the box is there, which may be given the directory that it lies in: at its
-		// end a link could be there by that name.
-		file, err := openOutput(o.into, 0o644)
-		if err != nil {
-			return nil, fmt.Errorf("--report: %w", err)
+	if !o.dryRun {
+		if err := o.open(); err != nil {
+			return none(err)
 		}
-		o.file = file
-	}
-	if err := errors.Join(o.changes.prepare(), o.learn.prepare()); err != nil {
-		return nil, err
 	}
 	if err := o.makeNetwork(); err != nil {
-		return nil, err
+		return none(err)
 	}
 	caller, err := box.Here()
 	if err != nil {
-		return nil, err
+		return none(err)
 	}
 	// With a terminal for all three, the command gets one of its own: keys, job
 	// control and sizes work as without the box.
@@ -121,20 +127,22 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	o.KeepsChanges = o.changes.wanted()
 	s, err := o.Spec(caller)
 	if err != nil {
-		return nil, err
+		return none(err)
 	}
 	r, err := p.runtime()
 	if err != nil {
-		return nil, err
+		return none(err)
 	}
 	r.Warn = func(message string) { fmt.Fprintln(os.Stderr, "berth box:", escape.Message(o.Blame(message))) }
 	if caller.UID != 0 && !o.Limited() {
 		// Without one of our own we are no worse off than the caller.
 		r.IgnoreCgroupErrors = container.Everybody
 	}
-	id, err := boxID()
-	if err != nil {
-		return nil, err
+	id := "box-ID"
+	if !o.dryRun {
+		if id, err = boxID(); err != nil {
+			return none(err)
+		}
 	}
 	options := &container.CreateOptions{
 		Bundle: filepath.Join(r.Root, id), Spec: s, Init: true, Attached: true,
@@ -144,7 +152,8 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	if o.Terminal {
 		options.Console = front.console
 	}
-	if o.explain && o.Seccomp != nil || o.learn.wanted() {
+	// The kernel has one listener for a process, and boxes in it name what they refuse.
+	if !o.dryRun && (o.explain && !o.Nest && o.Seccomp != nil || o.learn.wanted()) {
 		o.denials = explainDenials(&options.IO)
 		o.denials.Record, options.Learn = o.learn.record, o.learn.wanted()
 		o.denials.Default, o.denials.Capabilities = o.seccomp == "default", o.Capabilities()
@@ -155,6 +164,32 @@ func (p *program) makeBox(o *boxOptions, args []string, front *foreground) (*con
 	case len(o.Blanked) > 0:
 		options.Scratch = o.blank
 	}
+	return r, id, options, nil
+}
+
+// open opens what is written to in the end: a box may be given the directory that it lies in, and
+// at its end a link could be there by that name.
+func (o *boxOptions) open() (err error) {
+	if o.into != "" {
+		if o.file, err = openOutput(o.into, 0o644); err != nil {
+			return fmt.Errorf("--report: %w", err)
+		}
+	}
+	return errors.Join(o.changes.prepare(), o.learn.prepare())
+}
+
+// outline tells what the box would be.
+func (o *boxOptions) outline(r *container.Runtime, id string, options *container.CreateOptions) error {
+	f, err := r.Foresee(id, options, 0)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(o.Outline(f, o.networkInWords()))
+	return err
+}
+
+// create makes the container, with its command about to run.
+func (o *boxOptions) create(r *container.Runtime, id string, options *container.CreateOptions) (*container.Created, error) {
 	created, err := r.Create(id, options)
 	if err != nil {
 		return nil, err
@@ -243,6 +278,9 @@ func (o *boxOptions) tell(report *box.Report) error {
 	}
 	return nil
 }
+
+// noCommand is the error for an empty name, which is one that is not found.
+var noCommand = &launch.Error{Text: `exec: ""`, Errno: unix.ENOENT, Exec: true}
 
 // boxStatus is the exit status of a command that could not be run.
 func boxStatus(err error) int {

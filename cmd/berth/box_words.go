@@ -28,6 +28,7 @@ func (o *boxOptions) words(f *cli.Flags) {
 		o.Devices = append(o.Devices, d)
 		return err
 	})
+	f.Func("network", "", "none|nat|host", "the same as --net", o.network)
 	f.Func("tmpfs", "", "PATH[:size=SIZE]", "the same as --tmp", o.tmp)
 	f.Func("env-file", "", "FILE", "set the variables of a file: NAME=VALUE lines, or NAME to pass one", o.envFile)
 	f.Func("hostname", "", "NAME", "host name in the box", func(text string) error {
@@ -89,7 +90,7 @@ func (o *boxOptions) volume(text string) error {
 			return fmt.Errorf("%q: there are no named volumes, and no such file: ./%s", text, fields[0])
 		}
 	}
-	return o.bind(fields[0]+":"+fields[1], writable)
+	return o.bind("--volume", fields[0]+":"+fields[1], writable)
 }
 
 // mount reads docker's list of key=value.
@@ -119,7 +120,7 @@ func (o *boxOptions) mount(text string) error {
 		}
 		return o.tmp(target)
 	case kind == "bind" && source != "" && target != "" && size == "" && !strings.Contains(source, ":"):
-		return o.bind(source+":"+target, writable)
+		return o.bind("--mount", source+":"+target, writable)
 	case kind == "volume", kind == "":
 		return fmt.Errorf("%q: say type=bind or type=tmpfs (there are no named volumes)", text)
 	}

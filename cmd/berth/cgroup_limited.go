@@ -29,13 +29,14 @@ func (p *program) cgroupRun() *cli.Command {
 		Help: "The command and everything it starts are in a new cgroup from its first instruction. When the\n" +
 			"command ends, what it left running is killed and the cgroup is removed. The exit status is the\n" +
 			"command's; if something was OOM-killed, a message says so. Under systemd the cgroup is in a scope\n" +
-			"of its own, like a container's, and like one of systemd-run --scope.",
+			"of its own, like a container's, and like one of systemd-run --scope.\n" +
+			ownStatus,
 		Examples: []string{"berth cgroup run --memory 8G -- make -j", "berth cgroup run --cpus 1.5 --pids 200 ./test-suite"},
 		Run:      func(args []string) error { return p.runLimited(&limits, path, args) },
 	}
 	limitFlags(&c.Flags, &limits)
 	c.Flags.String(&path, "path", "", "CGROUP", "name of the cgroup, which must not exist yet (default run-PID, under systemd in a scope of its own)")
-	return c
+	return p.attended(c)
 }
 
 func (p *program) runLimited(limits *box.Options, path string, args []string) error {

@@ -18,7 +18,7 @@ func (p *program) cgroupExec() *cli.Command {
 		Args: "[CGROUP] COMMAND [ARG…]", Least: 1, Most: -1, FirstEnds: true,
 		Summary: "Run a command in an existing cgroup.",
 		Help: "The first argument is the cgroup's path or, with -g, already the command. The command replaces\n" +
-			"berth, so its pid, signals and exit status are its own.",
+			"berth, so its pid, signals and exit status are its own.\n" + ownStatus,
 		Examples: []string{"berth cgroup exec demo make -j", "berth cgroup exec -g memory:/demo -g pids:/demo ./server"},
 	}
 	targets.define(&c.Flags)
@@ -28,6 +28,9 @@ func (p *program) cgroupExec() *cli.Command {
 		list, args, err := targets.leading(args)
 		if err != nil {
 			return err
+		}
+		if len(args) > 0 && args[0] == "--" {
+			args = args[1:] // behind the path, as other commands have it before all arguments
 		}
 		if len(args) == 0 {
 			return errors.New("no command is given: berth cgroup exec PATH COMMAND, or -g controllers:path COMMAND")
@@ -46,7 +49,7 @@ func (p *program) cgroupExec() *cli.Command {
 		entry.Restore()
 		return cannotRun(args[0], unix.Exec(path, args, os.Environ()))
 	}
-	return c
+	return p.attended(c)
 }
 
 // stickyFlag is for scripts that call cgexec and cgclassify, where it keeps cgrulesengd from moving
@@ -56,14 +59,23 @@ func stickyFlag(f *cli.Flags) {
 	f.Bool(&always, "sticky", "", "accepted for cgexec and cgclassify scripts; has no effect, as nothing moves processes later")
 }
 
-// cannotRun ends with the status that shells give to a command that is not
-// there, or that cannot be executed.
+// ownStatus is for the help of the commands that are attended.
+const ownStatus = "Where it could not be run, the exit status is 127 if it was not found, 126 if it can't be\n" +
+	"executed, and 125 for any other failure."
+
+// cannotRun ends with the status that shells give to a command that is not there, or that cannot be
+// executed. Where there is no process for it, that says nothing of the command.
 func cannotRun(command string, err error) error {
-	code := 126
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-		code = 127
-	}
+	code := notExecutable
 	var inner *exec.Error
+	switch {
+	case command == "":
+		code, err = notFound, exec.ErrNotFound
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
+		code = notFound
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.ENFILE), errors.Is(err, unix.EMFILE):
+		code = noBox
+	}
 	if errors.As(err, &inner) {
 		err = inner.Err
 	}

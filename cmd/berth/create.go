@@ -56,6 +56,7 @@ func (p *program) createCommand() *cli.Command {
 		},
 	}
 	o.define(&c.Flags)
+	c.Flags.Absent = p.inBundle
 	return c
 }
 

@@ -63,11 +63,23 @@ func run() int {
 		return usage.Status
 	}
 	p.log.Error(escape.Message(err.Error()))
-	return 1
+	return p.failing
 }
 
 // unknownCommand is the exit status by which runc's callers tell that it has no such command.
 const unknownCommand = 3
+
+// attended is a command that passes on the exit status of another program: a failure of our own
+// has one by which it can be told from that, as with env(1) and timeout(1).
+func (p *program) attended(c *cli.Command) *cli.Command {
+	run := c.Run
+	c.UsageStatus = noBox
+	c.Run = func(args []string) error {
+		p.failing = noBox
+		return run(args)
+	}
+	return c
+}
 
 // keepDescriptors lets no descriptor of our caller pass to a hook or a helper
 // program by accident; what a container is to have is handed over by name.

@@ -33,6 +33,7 @@ type program struct {
 	version       bool
 	noSubreaper   bool
 	inChroot      *chroot // set by a command that failed for it
+	failing       int // the exit status for a failure of our own
 }
 
 // warnOf tells of what has failed and is not the command's to fail for.
@@ -43,7 +44,7 @@ func (p *program) warnOf(err error) {
 }
 
 func newProgram() *program {
-	return &program{log: log.New(), root: defaultRoot(), logFormat: "text", rootless: "auto"}
+	return &program{log: log.New(), root: defaultRoot(), logFormat: "text", rootless: "auto", failing: 1}
 }
 
 // defaultRoot is where containers are kept: below /run, which a reboot empties
@@ -98,6 +99,7 @@ func (p *program) command() *cli.Command {
 	f.Bool(&p.version, "version", "v", "show the version")
 	f.String(&p.criu, "criu", "", "PATH", "the criu to use for checkpoint and restore; else the one in PATH").Hidden = true
 	f.Bool(&p.noSubreaper, "no-subreaper", "", "accepted for callers of old; berth never is a subreaper").Hidden = true
+	c.Alone = func() bool { return p.version }
 	c.Run = func([]string) error {
 		if p.version {
 			return p.printVersion()
@@ -112,10 +114,10 @@ func (p *program) commands() []cli.Sub {
 	return []cli.Sub{
 		{Name: "box", Define: p.boxCommand}, {Name: "run", Define: p.runCommand}, {Name: "create", Define: p.createCommand},
 		{Name: "start", Define: p.startCommand}, {Name: "exec", Define: p.execCommand},
-		{Name: "state", Define: p.stateCommand}, {Name: "inspect", Define: p.inspectCommand}, {Name: "list", Define: p.listCommand},
-		{Name: "top", Define: p.topCommand}, {Name: "ps", Define: p.psCommand}, {Name: "kill", Define: p.killCommand},
-		{Name: "delete", Define: p.deleteCommand}, {Name: "gc", Define: p.gcCommand},
-		{Name: "pause", Define: p.pauseCommand}, {Name: "resume", Define: p.resumeCommand}, {Name: "update", Define: p.updateCommand},
+		{Name: "state", Define: p.stateCommand}, {Name: "inspect", Define: p.inspectCommand}, {Name: "list", Also: []string{"ls"}, Define: p.listCommand},
+		{Name: "top", Define: p.topCommand}, {Name: "ps", Define: p.psCommand}, {Name: "kill", Also: []string{"stop"}, Define: p.killCommand},
+		{Name: "delete", Also: []string{"rm", "remove"}, Define: p.deleteCommand}, {Name: "gc", Also: []string{"prune"}, Define: p.gcCommand},
+		{Name: "pause", Define: p.pauseCommand}, {Name: "resume", Also: []string{"unpause"}, Define: p.resumeCommand}, {Name: "update", Define: p.updateCommand},
 		{Name: "events", Define: p.eventsCommand}, {Name: "checkpoint", Define: p.checkpointCommand}, {Name: "restore", Define: p.restoreCommand},
 		{Name: "spec", Define: p.specCommand}, {Name: "explain", Define: p.explainCommand}, {Name: "seccomp", Define: p.seccompCommand},
 		{Name: "features", Define: p.featuresCommand}, {Name: "doctor", Define: p.doctorCommand}, {Name: "version", Define: p.versionCommand},

@@ -26,6 +26,7 @@ func (p *program) runCommand() *cli.Command {
 		},
 	}
 	o.define(&c.Flags)
+	c.Flags.Absent = p.inBundle
 	c.Flags.Bool(&detach, "detach", "d", "detach: return once the program runs")
 	c.Flags.Bool(&keep, "keep", "", "keep the container's state after it has ended")
 	explainFlag(&c.Flags, &explain)

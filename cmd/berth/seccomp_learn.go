@@ -36,7 +36,8 @@ func (p *program) seccompLearnCommand() *cli.Command {
 			"\n" +
 			"The profile has what this run called. Merge runs that do other things, and check the result.\n" +
 			"Without -o the profile goes to standard output, and the command's output to standard error.\n" +
-			"The exit status is the command's; with --check, 1 if the second run needed more.",
+			"The exit status is the command's; with --check, 1 if the second run needed more.\n" +
+			ownStatus,
 		Examples: []string{
 			"berth seccomp learn -o p.json -- make test",
 			"berth seccomp learn --merge p.json -o p.json --check -- ./server --self-test",
@@ -50,7 +51,7 @@ func (p *program) seccompLearnCommand() *cli.Command {
 	f.Bool(&o.args, "args", "", "also keep to the arguments that matter: namespaces, socket families, prctl and ioctl operations")
 	f.Bool(&o.kubernetes, "kubernetes", "", "write a SeccompProfile object of the Security Profiles Operator")
 	f.Bool(&o.check, "check", "", "run the command a second time, under the profile, and name what is refused")
-	return c
+	return p.attended(c)
 }
 
 func (p *program) seccompLearn(o *learnOptions, args []string) error {

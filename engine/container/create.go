@@ -68,6 +68,8 @@ type maker struct {
 	rdt      *resctrl.Group
 	hooked   bool // hooks have been run, or tried
 	copyFrom int  // the source of a tmpcopyup, between its two Asks
+
+	plain []*compile.Layer // that the kernel refuses as overlays
 }
 
 // Create makes a container from a bundle, up to the point where only the user's
@@ -246,6 +248,7 @@ func (m *maker) make(config []byte) (*Created, error) {
 	if err != nil {
 		return nil, m.died(err)
 	}
+	m.warnOfPlain()
 	if err := m.settle(); err != nil {
 		return nil, err
 	}

@@ -60,9 +60,9 @@ func layersOf(p *plan.Plan) ([]compile.Layer, error) {
 			continue
 		}
 		seen[point] = true
-		if err := l.merge(point); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
+		// What can't be looked at, such as a FUSE file system whose program is dead or which is
+		// another user's, is not in the container.
+		_ = l.merge(point)
 	}
 	return l.layers, nil
 }
@@ -191,7 +191,7 @@ func (l *layering) take(name string, kind fs.FileMode) error {
 		if l.holdsMounts(name) && l.takeApart(name) == nil {
 			return nil
 		}
-		return l.merge(name)
+		_ = l.merge(name) // else it is an empty directory: see layersOf
 	}
 	return nil // devices, sockets and pipes belong to the host's programs
 }

@@ -45,8 +45,7 @@ func (m *maker) serve(ask program.Request, fd int) error {
 	case program.AskListener:
 		return m.deliverListenerOf(m.child, m.plan.Process.Seccomp, fd, m.o.Refusals)
 	case program.AskPlain:
-		l := &m.spawn.Facts.Layers[ask.Value]
-		m.runtime.warn("the kernel refuses an overlay of %s: %s is read-only, and its sockets and FIFOs are the host's", l.Lower, l.Path)
+		m.plain = append(m.plain, &m.spawn.Facts.Layers[ask.Value])
 		return nil
 	case program.AskScratch:
 		return m.handScratch(fd)

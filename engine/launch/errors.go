@@ -68,8 +68,14 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 	switch {
 	case f.Nr == unix.SYS_EXECVE || f.Nr == unix.SYS_FACCESSAT2 || strings.HasPrefix(note.Text, "exec: "):
 		e.explainExec(pid)
+	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE && filtered():
+		e.Reason = f.Errno.Error() + " (the seccomp profile of the container that this is in refuses it; " + unconfine + ")"
 	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE && !RootIsMount():
 		e.Reason = f.Errno.Error() + " (there are no user namespaces in a chroot, see user_namespaces(7): only root can make containers here)"
+	case f.Errno == unix.EBUSY && f.Nr == unix.SYS_SECCOMP:
+		e.Reason = "a container that this is in is watched by such a filter, and the kernel has one for a process (--explain-denials=false)"
+	case f.Errno == unix.EPERM && strings.HasPrefix(note.Text, `mount "proc" on `):
+		e.Reason = f.Errno.Error() + " (a part of /proc is covered in the container that this is in; " + unconfine + ")"
 	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE:
 		e.Reason = f.Errno.Error() + " (are user namespaces allowed here? see user.max_user_namespaces, and kernel.apparmor_restrict_unprivileged_userns on Ubuntu; there are none in a chroot; run berth doctor)"
 	case f.Errno == unix.EINVAL && f.Nr == unix.SYS_MOUNT && note.Pointer == "/linux/rootfsPropagation" && !RootIsMount():
@@ -96,6 +102,15 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 		e.Reason = "this kernel has no such file system (see /proc/filesystems)"
 	}
 	return e
+}
+
+// unconfine says how containers are made in which an ordinary user can make others.
+const unconfine = "make that with docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined, podman run --security-opt seccomp=unconfined --security-opt unmask=ALL, or berth box --nest"
+
+// filtered reports whether this process is under a seccomp filter itself.
+func filtered() bool {
+	mode, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0)
+	return err == nil && mode == 2
 }
 
 // RootIsMount reports whether / is a mount point here. After a chroot(2) it need not be.

@@ -14,9 +14,12 @@ import (
 // Brief tells what making a container would do in about thirty lines: what is the same for most
 // containers in one line each, and the Program by its length.
 func Brief(f *container.Foreseen) []byte {
-	text := heading(f.Plan, f.Warnings)
-	text = append(text, '\n')
-	for _, s := range briefSections(f) {
+	return append(append(heading(f.Plan, f.Warnings), '\n'), Columns(BriefSections(f))...)
+}
+
+// Columns writes sections with their titles at the side.
+func Columns(sections []Section) (text []byte) {
+	for _, s := range sections {
 		title := s.Title
 		for _, step := range s.Steps {
 			text = append(text, title...)
@@ -28,7 +31,8 @@ func Brief(f *container.Foreseen) []byte {
 	return text
 }
 
-func briefSections(f *container.Foreseen) []Section {
+// BriefSections are those of Brief.
+func BriefSections(f *container.Foreseen) []Section {
 	p := f.Plan
 	return []Section{
 		{"Cgroup", briefCgroup(p)},
@@ -37,7 +41,7 @@ func briefSections(f *container.Foreseen) []Section {
 		{"Root", rootSteps(p)},
 		{"Mounts", mountSteps(p)},
 		{"Devices", briefDevices(p)},
-		{"Paths", briefPaths(p)},
+		{"Paths", PathSteps(p.Masked, p.Readonly)},
 		{"Names", nameSteps(p)},
 		{"Hooks", hookSteps(p)},
 		{"Process", briefProcess(&p.Process)},
@@ -48,8 +52,8 @@ func briefSections(f *container.Foreseen) []Section {
 // width is how long a list may get, in bytes.
 const width = 90
 
-// list joins as many words as fit into a line, and counts the other ones.
-func list(words []string) string {
+// List joins as many words as fit into a line, and counts the other ones.
+func List(words []string) string {
 	var b strings.Builder
 	for i, w := range words {
 		if i > 0 && b.Len()+len(w) > width {
@@ -94,17 +98,19 @@ func briefNamespaces(p *plan.Plan) []Step {
 		steps = append(steps, s)
 	}
 	if len(made) > 0 {
-		steps = append([]Step{{"new " + list(made), "/linux/namespaces"}}, steps...)
+		steps = append([]Step{{"new " + List(made), "/linux/namespaces"}}, steps...)
 	}
 	return steps
 }
 
 func briefDevices(p *plan.Plan) []Step {
 	var steps []Step
-	var usual []string
+	var usual, bound []string
 	for i, s := range deviceSteps(p) {
 		switch {
-		case i < len(p.Devices) && p.Devices[i].At == "" && !p.Devices[i].Bind:
+		case i < len(p.Devices) && p.Devices[i].At == "" && p.Devices[i].Bind:
+			bound = append(bound, p.Devices[i].Path)
+		case i < len(p.Devices) && p.Devices[i].At == "":
 			usual = append(usual, p.Devices[i].Path)
 		case i >= len(p.Devices) && i < len(p.Devices)+len(p.Links):
 			usual = append(usual, p.Links[i-len(p.Devices)].Path)
@@ -113,25 +119,29 @@ func briefDevices(p *plan.Plan) []Step {
 		}
 	}
 	if len(usual) > 0 {
-		steps = append([]Step{{What: list(usual)}}, steps...)
+		steps = append([]Step{{What: List(usual)}}, steps...)
+	}
+	if len(bound) > 0 {
+		steps = append([]Step{{What: List(bound) + ": the host's by bind mount"}}, steps...)
 	}
 	return steps
 }
 
-func briefPaths(p *plan.Plan) []Step {
+// PathSteps says which paths are hidden and read-only, in a line each.
+func PathSteps(masked, read []plan.Path) []Step {
 	var hidden, readonly []string
-	for _, m := range p.Masked {
+	for _, m := range masked {
 		hidden = append(hidden, m.Path)
 	}
-	for _, r := range p.Readonly {
+	for _, r := range read {
 		readonly = append(readonly, r.Path)
 	}
 	var steps []Step
 	if len(hidden) > 0 {
-		steps = append(steps, Step{"hide " + list(hidden), "/linux/maskedPaths"})
+		steps = append(steps, Step{"hide " + List(hidden), "/linux/maskedPaths"})
 	}
 	if len(readonly) > 0 {
-		steps = append(steps, Step{"read-only " + list(readonly), "/linux/readonlyPaths"})
+		steps = append(steps, Step{"read-only " + List(readonly), "/linux/readonlyPaths"})
 	}
 	return steps
 }
@@ -151,7 +161,7 @@ func briefProcess(p *plan.Process) []Step {
 			}
 		case s.Pointer == p.At+"/env":
 			if len(env) > 0 {
-				steps = append(steps, Step{"environment " + list(env), s.Pointer})
+				steps = append(steps, Step{"environment " + List(env), s.Pointer})
 			}
 			env = nil
 		default:
@@ -183,7 +193,7 @@ func capabilityList(s caps.Set) string {
 	if s == 0 {
 		return "none"
 	}
-	return list(s.Names())
+	return List(s.Names())
 }
 
 // briefProgram counts the calls. Those after the execve are gone to from earlier ones, where

@@ -11,14 +11,14 @@ import (
 
 func TestListCountsWhatDoesNotFit(t *testing.T) {
 	words := strings.Fields(strings.Repeat("/proc/something ", 20))
-	if got, want := list(words), strings.Repeat("/proc/something, ", 4)+"/proc/something and 15 more"; got != want {
+	if got, want := List(words), strings.Repeat("/proc/something, ", 4)+"/proc/something and 15 more"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := list(words[:1]); got != words[0] {
+	if got := List(words[:1]); got != words[0] {
 		t.Errorf("got %q", got)
 	}
 	long := strings.Repeat("x", 500)
-	if got := list([]string{long}); got != long {
+	if got := List([]string{long}); got != long {
 		t.Errorf("a single word is cut: %q", got)
 	}
 }
@@ -34,6 +34,8 @@ func TestBriefSaysWhatDiffers(t *testing.T) {
 		},
 		Devices: []plan.Device{
 			{Path: "/dev/null", Type: 'c', Major: 1, Minor: 3, Mode: 0o666},
+			{Path: "/dev/tty", Type: 'c', Major: 5, Mode: 0o666, Bind: true},
+			{Path: "/dev/zero", Type: 'c', Major: 1, Minor: 5, Mode: 0o666, Bind: true},
 			{Path: "/dev/fuse", Type: 'c', Major: 10, Minor: 229, Mode: 0o666, At: "/linux/devices/0"},
 		},
 		Process: plan.Process{
@@ -43,7 +45,7 @@ func TestBriefSaysWhatDiffers(t *testing.T) {
 	}
 	for what, c := range map[string]struct{ got, want []Step }{
 		"namespaces": {briefNamespaces(p), []Step{{"new pid, mount", "/linux/namespaces"}, {"join network /run/netns/a", "/linux/namespaces/1"}}},
-		"devices":    {briefDevices(p), []Step{{"/dev/null", ""}, {"/dev/fuse c 10:229 mode 666", "/linux/devices/0"}}},
+		"devices":    {briefDevices(p), []Step{{"/dev/tty, /dev/zero: the host's by bind mount", ""}, {"/dev/null", ""}, {"/dev/fuse c 10:229 mode 666", "/linux/devices/0"}}},
 		"process": {briefProcess(&p.Process), []Step{
 			{"user 0, group 0", "/process/user"},
 			{"capabilities: CAP_KILL", "/process/capabilities"},

@@ -42,6 +42,6 @@ func TestCgroupRun(t *testing.T) {
 		t.Errorf("status %d: %s", r.Code, r.Stderr)
 	}
 	tool(b, "create", path).OK(t)
-	run("true").Fails(t, "exists already")
-	tool(b, "run", "--path", path+"/x", "--memory", "nonsense", "true").Fails(t, "nonsense")
+	run("true").FailsWith(t, 125, "exists already")
+	tool(b, "run", "--path", path+"/x", "--memory", "nonsense", "true").FailsWith(t, 125, "nonsense")
 }

@@ -79,8 +79,8 @@ func TestCgroupExec(t *testing.T) {
 	}
 	tool(b, "exec", path, "no-such-program").FailsWith(t, 127, "no-such-program")
 	tool(b, "exec", path, "/etc").FailsWith(t, 126, "/etc")
-	tool(b, "exec", path).Fails(t, "no command")
-	tool(b, "exec", path+"/none", "true").Fails(t, path+"/none", "no such file or directory")
+	tool(b, "exec", path).FailsWith(t, 125, "no command")
+	tool(b, "exec", path+"/none", "true").FailsWith(t, 125, path+"/none", "no such file or directory")
 }
 
 func TestCgroupClassifyAndDelete(t *testing.T) {

@@ -123,3 +123,20 @@ func TestRootIsMade(t *testing.T) {
 		t.Errorf("mode %v", info.Mode())
 	}
 }
+
+// --version is all that is done, whatever command follows: a shell in a box, of those who have
+// read -v as docker's, would be a surprise.
+func TestVersionRunsNothing(t *testing.T) {
+	b := harness.New(t)
+	want := b.Berth("--version").OK(t).Stdout
+	for _, args := range [][]string{{"-v", "box"}, {"-v", "box", "--", "/bin/echo", "ran"}, {"--version", "list"}} {
+		if r := b.Berth(args...).OK(t); r.Stdout != want {
+			t.Errorf("%q: %q", args, r.Stdout)
+		}
+	}
+	for _, args := range [][]string{{"help", "box"}, {"help", "run"}, {"help", "cgroup", "create"}} {
+		if r := b.Berth(args...).OK(t); !strings.Contains(r.Stdout, "Usage: berth "+strings.Join(args[1:], " ")) {
+			t.Errorf("%q: %.200q", args, r.Stdout)
+		}
+	}
+}

@@ -96,8 +96,8 @@ func TestSeccompLearnMerges(t *testing.T) {
 	if r := b.Berth("seccomp", "diff", "default", file); r.Code != 1 || !strings.Contains(r.Stdout, " ptrace: ALLOW → ERRNO EPERM\n") {
 		t.Errorf("%d: %s", r.Code, r.Stdout)
 	}
-	b.Berth("seccomp", "learn", "--merge", b.WriteFile("deny.json", someProfile, 0o644), "--", "true").Fails(t, "deny.json", "default action")
-	b.Berth("seccomp", "learn", "--merge", b.Path("missing"), "--", "true").Fails(t, "missing", "no such file")
+	b.Berth("seccomp", "learn", "--merge", b.WriteFile("deny.json", someProfile, 0o644), "--", "true").FailsWith(t, 125, "deny.json", "default action")
+	b.Berth("seccomp", "learn", "--merge", b.Path("missing"), "--", "true").FailsWith(t, 125, "missing", "no such file")
 }
 
 // With --args a profile keeps to the namespaces and families that were used.

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/berth-runtime/berth/internal/typo"
 )
 
 // A Command is one command of a program, or a group of commands.
@@ -28,12 +31,17 @@ type Command struct {
 	Run         func(args []string) error
 	// Commands are the commands of a group.
 	Commands func() []Sub
+	// Alone reports whether an option was given, such as --version, that has Run be called in
+	// place of the command that is named.
+	Alone func() bool
 }
 
 // A Sub is a command of a group. It is made when it is called: the definitions of
 // all commands of a program take more time than most of them do.
 type Sub struct {
 	Name string
+	// Also are the words by which other programs have it: a hint names it.
+	Also []string
 	// Define makes the command, whose name is already known.
 	Define func() *Command
 }
@@ -66,14 +74,20 @@ func (e *UsageError) Unwrap() error { return e.Err }
 func (c *Command) Execute(path string, args []string, help io.Writer) error {
 	rest, err := c.Flags.parse(args, c.FirstEnds || c.Commands != nil)
 	var unknown *UnknownFlag
-	if errors.As(err, &unknown) && isHelp(unknown.Spelling) || c.Commands != nil && len(rest) > 0 && rest[0] == "help" {
+	if errors.As(err, &unknown) && isHelp(unknown.Spelling) {
 		c.WriteHelp(help, path)
 		return ErrHelp
 	}
 	if err != nil {
 		return &UsageError{Command: path, Status: c.usageStatus(), Err: err}
 	}
+	if c.Alone != nil && c.Alone() {
+		return c.Run(nil)
+	}
 	if c.Commands != nil && len(rest) > 0 {
+		if rest[0] == "help" {
+			return c.helpOn(path, rest[1:], help)
+		}
 		return c.dispatch(path, rest, help)
 	}
 	switch {
@@ -91,19 +105,49 @@ func (c *Command) Execute(path string, args []string, help io.Writer) error {
 func (c *Command) usageStatus() int { return cmp.Or(c.UsageStatus, 1) }
 
 func (c *Command) dispatch(path string, rest []string, help io.Writer) error {
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.Name == rest[0] {
-			err := sub.Command().Execute(path+" "+sub.Name, rest[1:], help)
-			var unknown *UnknownFlag
-			if errors.As(err, &unknown) && c.Flags.find(unknown.name) != nil {
-				unknown.hint = ", it is one of " + path + " and goes before " + sub.Name
-			}
-			return err
-		}
-		names = append(names, sub.Name)
+	sub, err := c.named(path, rest[0])
+	if err != nil {
+		return err
 	}
-	return &UsageError{Command: path, Status: c.usageStatus(), Err: &UnknownCommand{Name: rest[0], hint: didYouMean(rest[0], names)}}
+	err = sub.Command().Execute(path+" "+sub.Name, rest[1:], help)
+	var unknown *UnknownFlag
+	// A letter is rather meant as what other programs have by it.
+	if errors.As(err, &unknown) && len(unknown.name) > 1 && c.Flags.find(unknown.name) != nil {
+		unknown.hint = ", it is one of " + path + " and goes before " + sub.Name
+	}
+	return err
+}
+
+// helpOn writes the help of a command by its words.
+func (c *Command) helpOn(path string, words []string, help io.Writer) error {
+	if len(words) == 0 || c.Commands == nil {
+		c.WriteHelp(help, path)
+		return ErrHelp
+	}
+	sub, err := c.named(path, words[0])
+	if err != nil {
+		return err
+	}
+	return sub.Command().helpOn(path+" "+sub.Name, words[1:], help)
+}
+
+// named finds a command of a group.
+func (c *Command) named(path, name string) (*Sub, error) {
+	var names []string
+	list := c.Commands()
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i], nil
+		}
+		names = append(names, list[i].Name)
+	}
+	hint := didYouMean(typo.Meant(name, names))
+	for i := range list {
+		if slices.Contains(list[i].Also, name) {
+			hint = didYouMean(list[i].Name)
+		}
+	}
+	return nil, &UsageError{Command: path, Status: c.usageStatus(), Err: &UnknownCommand{Name: name, hint: hint}}
 }
 
 // UnknownCommand is the error for a command that there is not.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,12 +19,19 @@ type Flag struct {
 	Default string
 	// Hidden flags are accepted for callers of old, and not told.
 	Hidden bool
+	// Also are the words by which other programs have it: a hint names it.
+	Also []string
 
 	set func(value string) error
 }
 
 // Flags are the options of a command, in the order of their definition.
-type Flags struct{ List []*Flag }
+type Flags struct {
+	List []*Flag
+	// Absent says why there is no option of a name that people may look for, "" if it does not
+	// know; or nil.
+	Absent func(name string) string
+}
 
 func (f *Flags) add(flag *Flag) *Flag {
 	f.List = append(f.List, flag)
@@ -75,6 +83,9 @@ func (f *Flags) Func(name, letters, value, help string, set func(string) error) 
 	return f.add(&Flag{Name: name, Letters: letters, Value: value, Help: help, set: set})
 }
 
+// Has reports whether there is an option of this name, or letter.
+func (f *Flags) Has(name string) bool { return f.find(name) != nil }
+
 func (f *Flags) find(name string) *Flag {
 	for _, flag := range f.List {
 		if flag.Name == name || len(name) == 1 && strings.Contains(flag.Letters, name) {
@@ -110,7 +121,7 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 				args = append(letters, args...)
 				continue
 			}
-			return rest, &UnknownFlag{Spelling: arg, name: name, hint: didYouMean("--"+name, f.spellings())}
+			return rest, &UnknownFlag{Spelling: arg, name: name, hint: f.hint(name)}
 		}
 		if !hasValue && flag.Value == "" {
 			value = "true"
@@ -131,7 +142,7 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 // but the last are switches. A word of letters that is close to an option's name is a typing
 // mistake.
 func (f *Flags) bundle(arg string) (letters []string, ok bool) {
-	if len(arg) < 3 || arg[1] == '-' || len(arg) > 5 && typo.Meant("-"+arg, f.spellings()) != "" {
+	if len(arg) < 3 || arg[1] == '-' || len(arg) > 5 && f.meant(arg[1:]) != "" {
 		return nil, false
 	}
 	for i, letter := range arg[1:] {
@@ -150,19 +161,44 @@ type UnknownFlag struct{ Spelling, name, hint string }
 func (e *UnknownFlag) Error() string { return "unknown option " + e.Spelling + e.hint }
 
 // didYouMean is the end of an error about an unknown word.
-func didYouMean(word string, names []string) string {
-	if meant := typo.Meant(word, names); meant != "" {
-		return ", did you mean " + meant + "?"
+func didYouMean(meant string) string {
+	if meant == "" {
+		return ""
+	}
+	return ", did you mean " + meant + "?"
+}
+
+// hint is the end of an error about an option that there is not.
+func (f *Flags) hint(name string) string {
+	if f.Absent != nil {
+		if why := f.Absent(name); why != "" {
+			return ": " + why
+		}
+	}
+	if meant := f.meant(name); meant != "" {
+		return didYouMean("--" + meant)
 	}
 	return ""
 }
 
-// spellings are the options that help tells of, as they are written.
-func (f *Flags) spellings() (names []string) {
+// meant is the option that was meant by a name: the one that other programs call so, one whose name
+// begins so, or else the one that is spelt most like it. A letter or two are like too many.
+func (f *Flags) meant(name string) string {
+	var names []string
+	begins := ""
 	for _, flag := range f.List {
-		if !flag.Hidden {
-			names = append(names, "--"+flag.Name)
+		switch {
+		case flag.Hidden:
+			continue
+		case slices.Contains(flag.Also, name):
+			return flag.Name
+		case len(name) > 2 && strings.HasPrefix(flag.Name, name) && (begins == "" || len(flag.Name) < len(begins)):
+			begins = flag.Name
 		}
+		names = append(names, flag.Name)
 	}
-	return names
+	if begins != "" || len(name) < 3 {
+		return begins
+	}
+	return typo.Meant(name, names)
 }

@@ -37,12 +37,15 @@ type Options struct {
 	// Seccomp is the profile; nil for none.
 	Seccomp  *specs.LinuxSeccomp
 	Terminal bool
+	Nest     bool // boxes can be made in it; of ordinary users only
 
 	// KeepsChanges is set where what is written may be brought to the machine.
 	KeepsChanges bool
 	// Hidden are the secrets that Spec has hidden. Of these, Blanked are files that the box has
 	// to see without the passwords in them.
 	Hidden, Blanked []string
+
+	mounted []specs.Mount // as Spec has made them
 
 	Hostname string // "" for the host's
 	Rlimits  []specs.POSIXRlimit
@@ -73,6 +76,7 @@ func (o *Options) Limited() bool {
 type Bind struct {
 	Source, Path string // both absolute
 	Writable     bool
+	Option       string // by which it was asked for, "" for none
 }
 
 // ParseBind reads PATH, or PATH:PLACE where it is to be seen elsewhere.

@@ -2,6 +2,7 @@ package box
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,22 +170,25 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// hidden lists secrets, those in a home as a shell writes them.
+// hidden lists secrets.
 func (r *Report) hidden(which func(name string) bool) string {
-	var list []string
-	home := realPath(os.Getenv("HOME"))
-	for _, name := range r.Hidden {
-		if which(name) {
-			if home != "" && home != "/" && within(name, home) {
-				name = "~" + strings.TrimPrefix(name, home)
-			}
-			list = append(list, escape.Message(name))
-		}
-	}
+	list := inHome(slices.DeleteFunc(slices.Clone(r.Hidden), func(name string) bool { return !which(name) }))
 	if len(list) == 0 {
 		return ""
 	}
 	return strings.Join(list, " ") + " (--show PATH)"
+}
+
+// inHome has paths as people read them, those in a home as a shell writes them.
+func inHome(names []string) (list []string) {
+	home := realPath(os.Getenv("HOME"))
+	for _, name := range names {
+		if home != "" && home != "/" && within(name, home) {
+			name = "~" + strings.TrimPrefix(name, home)
+		}
+		list = append(list, escape.Message(name))
+	}
+	return list
 }
 
 // few is how many refused calls are told to who has not asked for a report.

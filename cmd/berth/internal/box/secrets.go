@@ -54,7 +54,7 @@ func (o *Options) hide(c *Caller) (mounts []specs.Mount, masked []string) {
 			o.Hidden = append(o.Hidden, name)
 			for _, shown := range o.Show {
 				if within(shown, name) { // a part of it
-					o.Binds = append(o.Binds, Bind{Source: shown, Path: shown})
+					o.Binds = append(o.Binds, Bind{Source: shown, Path: shown, Option: "--show"})
 				}
 			}
 			m, paths := o.cover(name)

@@ -111,14 +111,24 @@ func (o *Options) Spec(c *Caller) (*specs.Spec, error) {
 			s.Linux.Resources.Devices = append(s.Linux.Resources.Devices, d.rule())
 		}
 	}
+	if o.Nest {
+		// The kernel lets no user namespace mount a new /proc where a part of the one that is
+		// there is covered (mount_too_revealing in fs/namespace.c). All of it is the user's
+		// to see and to change as it is outside.
+		s.Linux.MaskedPaths = slices.DeleteFunc(s.Linux.MaskedPaths, inProc)
+		s.Linux.ReadonlyPaths = slices.DeleteFunc(s.Linux.ReadonlyPaths, inProc)
+	}
 	hidden, masked := o.hide(c)
-	s.Mounts = o.mounts(c, hidden...)
+	o.mounted = o.mounts(c, hidden...)
+	s.Mounts = o.mounted
 	s.Linux.MaskedPaths = append(s.Linux.MaskedPaths, masked...)
 	if o.dir(c.Dir) == inOverlay {
 		s.Annotations[spec.RootReadonlyAnnotation] = c.Dir
 	}
 	return s, nil
 }
+
+func inProc(name string) bool { return within(name, "/proc") }
 
 // workdir is where the command begins.
 func (o *Options) workdir(c *Caller) string {

@@ -78,6 +78,9 @@ func New(ports []Port) (n *Network, resolver string, err error) {
 	return n, resolver, nil
 }
 
+// Program is the path of the program.
+func (n *Network) Program() string { return n.program }
+
 func (n *Network) isPasta() bool { return filepath.Base(n.program) == "pasta" }
 
 // resolvConf has another server than the host's, and the rest of what the host's says.

@@ -46,6 +46,17 @@ func ParsePort(text string) (Port, error) {
 	return p, nil
 }
 
+func (p *Port) String() string {
+	address, protocol := p.Address, ""
+	if address == "" {
+		address = "0.0.0.0"
+	}
+	if p.UDP {
+		protocol = "/udp"
+	}
+	return fmt.Sprintf("%s:%d to %d%s", address, p.Host, p.Box, protocol)
+}
+
 // free finds out whether a port can be had: pasta is content with one of several addresses.
 func (p *Port) free() error {
 	kind := unix.SOCK_STREAM
