@@ -33,7 +33,7 @@ type program struct {
 	version       bool
 	noSubreaper   bool
 	inChroot      *chroot // set by a command that failed for it
-	failing       int // the exit status for a failure of our own
+	failing       int     // the exit status for a failure of our own
 }
 
 // warnOf tells of what has failed and is not the command's to fail for.

@@ -180,7 +180,9 @@ func (p *Plan) keepMasksInside() {
 	}
 	for i := range p.Mounts {
 		m := &p.Mounts[i]
-		on := func(name Path) bool { return name.Path == m.Destination || strings.HasPrefix(name.Path, m.Destination+"/") }
+		on := func(name Path) bool {
+			return name.Path == m.Destination || strings.HasPrefix(name.Path, m.Destination+"/")
+		}
 		if m.Bind && len(m.Propagation) == 0 && (slices.ContainsFunc(p.Masked, on) || slices.ContainsFunc(p.Readonly, on)) {
 			m.Propagation = []uintptr{unix.MS_SLAVE | unix.MS_REC}
 		}
