@@ -55,8 +55,8 @@ func TestHostileNeighbours(t *testing.T) {
 }
 
 // oneCPU keeps what the caller starts on one of the CPUs until free is called. A step goes to and
-// fro between tracer, traced, agent and this process, and a third of the time went into waking a CPU
-// that had nothing else to do.
+// fro between tracer, traced, agent and this process, and a third of the time went into waking a
+// CPU that had nothing else to do.
 func oneCPU(t *testing.T, cpus unix.CPUSet, n int) (free func()) {
 	t.Helper()
 	n %= cpus.Count()
