@@ -29,8 +29,8 @@ func (p *program) noteChroot(err error, preserve []uintptr) {
 // does not reach the host. It returns only if that fails, as without CAP_SYS_ADMIN and
 // CAP_SYS_CHROOT, and on an initramfs, whose root can't be exchanged. The program has to end then.
 func (c *chroot) again() error {
-	// This thread alone goes there, until it executes the program. It is never unlocked: it may have
-	// another root then.
+	// This thread alone goes there, until it executes the program. It is never unlocked: it may
+	// have another root then.
 	runtime.LockOSThread()
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -61,8 +61,8 @@ func becomeRoot() error {
 		return &os.PathError{Op: "open", Path: "/", Err: err}
 	}
 	defer unix.Close(dir)
-	// The namespace's own root is a directory outside, and without a name here. Joining a namespace leads
-	// to its root (setns(2)), even the one that the thread is in.
+	// The namespace's own root is a directory outside, and without a name here. Joining a
+	// namespace leads to its root (setns(2)), even the one that the thread is in.
 	ns, err := unix.Open("/proc/thread-self/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: "/proc/thread-self/ns/mnt", Err: err}

@@ -89,8 +89,8 @@ func (p *program) offerContainers(string) []string {
 	return ids
 }
 
-// offerSignals writes them as the prefix is written: TERM, SIGTERM, term. Those that the kernel leaves
-// to programs are many, and seldom meant.
+// offerSignals writes them as the prefix is written: TERM, SIGTERM, term. Those that the kernel
+// leaves to programs are many, and seldom meant.
 func offerSignals(_ *program, prefix string) (list []string) {
 	sig, upper := "", strings.ToUpper(prefix)
 	if strings.HasPrefix(upper, "SIG") {

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// chrooted calls the engine in a chroot whose / is a directory like any other, unless prepare makes it
-// a mount point. /bundle has a config.json in it.
+// chrooted calls the engine in a chroot whose / is a directory like any other, unless prepare makes
+// it a mount point. /bundle has a config.json in it.
 func chrooted(b *harness.Box, prepare, flags string) func(words ...string) *harness.Command {
 	t := b.T
 	t.Helper()
@@ -62,8 +62,8 @@ func opened(b *harness.Box, path string) *os.File {
 	return file
 }
 
-// In a chroot run and box have the chroot's directory as the root of a mount namespace. Joining that
-// namespace does not lead out of it.
+// In a chroot run and box have the chroot's directory as the root of a mount namespace. Joining
+// that namespace does not lead out of it.
 func TestInAChroot(t *testing.T) {
 	b := harness.New(t)
 	berth := chrooted(b, "", "")

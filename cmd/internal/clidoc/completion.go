@@ -74,8 +74,8 @@ func isPath(name string) bool {
 	return false
 }
 
-// arguments are what a command takes: an offer for each place, the last one repeated if it says so. A
-// name that may be repeated is mixed with those that follow it: limits, then cgroups.
+// arguments are what a command takes: an offer for each place, the last one repeated if it says so.
+// A name that may be repeated is mixed with those that follow it: limits, then cgroups.
 func (s *script) arguments(n *Node) (list []offer, repeated bool) {
 	mixed := -1
 	for name := range strings.FieldsSeq(n.Args) {
