@@ -171,9 +171,9 @@ func (p *Plan) keepOffTheHost() []spec.Complaint {
 	return problems
 }
 
-// keepMasksInside has a bind mount that something is masked or made read-only on hear of the host's
-// mounts, and not tell of its own, where a shared root would have it do so: on the host's own /proc,
-// the host's sysctls would be read-only from then on. Words of its own about propagation stand.
+// keepMasksInside makes a bind mount a slave if something is masked or made read-only on it, and a
+// shared root would have that happen on the host too: of the host's own /proc, the sysctls would be
+// read-only from then on. A mount's own words about propagation stand.
 func (p *Plan) keepMasksInside() {
 	if p.Root.Propagation&unix.MS_SHARED == 0 {
 		return

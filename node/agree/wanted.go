@@ -43,7 +43,7 @@ func Wanted(p *plan.Plan) *Kubelet {
 	}
 	if len(p.Config.EvictionHard) > 0 {
 		k.EvictionHard = defaultEviction()
-		// Not left out: what a drop-in does not have keeps the kubelet's default. 0% is no threshold.
+		// Not left out: what a drop-in lacks keeps the kubelet's default. 0% is no threshold.
 		k.EvictionHard["memory.available"], k.EvictionHard["nodefs.available"] = "0%", "0%"
 		for name, amount := range p.Config.EvictionHard {
 			k.EvictionHard[signals[name]] = amount.Quantity.String()
