@@ -192,13 +192,13 @@ func (c *collector) report(t *testing.T, left int) {
 }
 
 // stale fails the test for rows of the table that matched nothing, of those for layouts that there
-// were.
+// were. In a guest, where rows may be for its kernel alone, a share is run at most.
 func stale(t *testing.T, rows []*row, where []Layout) {
 	for _, r := range rows {
 		here := r.layout == nil || slices.ContainsFunc(where, func(l Layout) bool {
 			return slices.ContainsFunc(r.layout, func(p *regexp.Regexp) bool { return p.MatchString(l.Name) })
 		})
-		if here && r.matched == 0 {
+		if here && !r.guest && r.matched == 0 {
 			t.Errorf("table.txt: %s: there is no such difference any more", r.title)
 		}
 	}

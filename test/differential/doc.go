@@ -28,6 +28,7 @@
 //	keys: names of facts, with * for anything, " | " between several
 //	when: lines of the config, or the command and the state, that it belongs to
 //	layout: hosts and users
+//	guest: only, where it is the guest's kernel that makes it
 //	ours, runc, crun: the values
 //	verdict: better, equal, or open for a defect that is known and not mended yet
 //	why: the reason, for somebody who moves from runc; of an open one what the peers do

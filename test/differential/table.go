@@ -18,6 +18,7 @@ type row struct {
 	keys, when, layout  []*regexp.Regexp  // one of each must match; when is about the lines of the config
 	ours, runc, crun    []*regexp.Regexp  // the values
 	shown               map[string]string // keys, when, … as they are written, for the page
+	guest               bool              // there is no such difference but in a guest
 	matched             int
 }
 
@@ -61,7 +62,7 @@ func readTable(text string) ([]*row, error) {
 }
 
 func isName(name string) bool {
-	return strings.Contains(" keys when layout ours runc crun verdict why ", " "+name+" ")
+	return strings.Contains(" keys when layout guest ours runc crun verdict why ", " "+name+" ")
 }
 
 func (r *row) set(name, value string) (err error) {
@@ -75,6 +76,10 @@ func (r *row) set(name, value string) (err error) {
 		r.keys, err = patterns(value)
 	case "when":
 		r.when, err = patterns(value)
+	case "guest":
+		if r.guest = value == "only"; !r.guest {
+			err = fmt.Errorf("guest: %s, want only", value)
+		}
 	case "layout":
 		r.layout, err = patterns(value)
 	case "ours":
