@@ -74,6 +74,12 @@ func TestCgroupExec(t *testing.T) {
 			t.Errorf("the command is not in the cgroup: %s", line)
 		}
 	}
+	// As scripts for cgexec have it.
+	for _, args := range [][]string{{"exec", "--sticky", path}, {"exec", "--sticky", "-g", "*:" + path}} {
+		if sticky := tool(b, append(args, "cat", "/proc/self/cgroup")...).OK(t).Stdout; !strings.Contains(sticky, ":"+path+"\n") {
+			t.Errorf("%q: the command is in\n%s", args, sticky)
+		}
+	}
 	if r := tool(b, "exec", "-g", "*:"+path, "--", "sh", "-c", "kill -9 $$"); r.Code != -1 {
 		t.Errorf("killed by a signal, it exits with %d", r.Code)
 	}
