@@ -52,9 +52,16 @@ func (s *Service) Serve(ctx context.Context, ts *ttrpc.Stream) error {
 	case <-st.done:
 	case <-ctx.Done():
 		s.forget(st) // so that it is not taken any more
-		if st.use != waiting {
+		switch st.use {
+		case output:
 			st.abandon()
 			<-st.done
+		case input: // what has come is for the process yet, which takes its time
+			select {
+			case <-st.done:
+			case <-ts.Halted(): // a connection that is gone is not handed over
+				st.over()
+			}
 		}
 	case <-ts.Halted():
 		return ttrpc.ErrSuspended

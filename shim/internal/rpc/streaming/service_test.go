@@ -251,6 +251,32 @@ func TestInput(t *testing.T) {
 	}
 }
 
+// What a client has sent before it went is the process's, whenever that reads it.
+func TestInputOfAClientThatIsGone(t *testing.T) {
+	s, path := serve(t)
+	c := dial(t, path, "in")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := s.Input(t.Context(), "in", w); err != nil {
+		t.Fatal(err)
+	}
+	const pieces = 10 // more than the pipe takes
+	want := ""
+	for i := range pieces {
+		part := strings.Repeat(string(rune('a'+i)), 20<<10)
+		want += part
+		c.send(wire.DataURL, &wire.Data{Data: []byte(part)})
+	}
+	c.conn.Close()
+	time.Sleep(50 * time.Millisecond)
+	if got, err := io.ReadAll(r); err != nil || string(got) != want {
+		t.Errorf("%d bytes of %d have come: %v", len(got), len(want), err)
+	}
+}
+
 func TestStopOfAnInput(t *testing.T) {
 	s, path := serve(t)
 	c := dial(t, path, "in")

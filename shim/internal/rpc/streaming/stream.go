@@ -33,6 +33,7 @@ type stream struct {
 	*ttrpc.Stream
 	id   string
 	done chan struct{} // closed when its use is over
+	end  sync.Once     // is what closes it
 
 	use  use
 	pipe *os.File
@@ -102,12 +103,14 @@ func (st *stream) isOver() bool {
 
 // over ends the use.
 func (st *stream) over() {
-	st.pipe.Close()
-	st.Close(io.EOF) // for listen
-	close(st.done)
+	st.end.Do(func() {
+		st.pipe.Close()
+		st.Close(io.EOF) // for listen
+		close(st.done)
+	})
 }
 
-// abandon ends the use of a stream whose client is gone.
+// abandon ends the use of an output whose client is gone.
 func (st *stream) abandon() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -164,10 +167,8 @@ func (st *stream) takeIn() {
 	for {
 		if len(st.rest) == 0 {
 			if st.room < window {
-				if st.send(wire.WindowUpdateURL, &wire.WindowUpdate{Update: window}) != nil {
-					st.over()
-					return
-				}
+				// Of a client that is gone there may still be messages: Recv tells of the end behind them.
+				_ = st.send(wire.WindowUpdateURL, &wire.WindowUpdate{Update: window})
 				st.room += window
 			}
 			var any wire.Any
