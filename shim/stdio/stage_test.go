@@ -79,8 +79,8 @@ func TestStageOfTheKilled(t *testing.T) {
 	const digits, letters = "0123456789\n", "abcdefghijk"
 	whose := map[string][]byte{digits: numbers.Bytes()}
 	whose[letters] = bytes.Map(func(r rune) rune { return rune(letters[strings.IndexRune(digits, r)]) }, numbers.Bytes())
-	// As often as there is time for: under the race detector each lives for a tenth of a second before
-	// it begins.
+	// As often as there is time for: under the race detector each lives for a tenth of a second
+	// before it begins.
 	most := 300
 	if testing.Short() {
 		most = 30
@@ -113,8 +113,8 @@ func TestStageOfTheKilled(t *testing.T) {
 	}
 }
 
-// copyKilled has text copied to the end of a file by processes that are killed at random, up to most
-// of them.
+// copyKilled has text copied to the end of a file by processes, up to most of which are killed at
+// random.
 func copyKilled(path string, text []byte, most int, kills *atomic.Int64) error {
 	memory, err := keeper.Create()
 	if err != nil {

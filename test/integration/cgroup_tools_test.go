@@ -171,47 +171,6 @@ func TestCgroupClassifyIntoSeveral(t *testing.T) {
 	}
 }
 
-// What somebody else made is left alone, unless forced.
-func TestCgroupOfSomebodyElse(t *testing.T) {
-	b := harness.New(t)
-	needCgroupTools(b)
-	h := harness.Controller(t, "pids")
-	path := "/" + b.Tag
-	if err := os.Mkdir(filepath.Join(h.Dir, path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tool(b, "delete", "-r", "--force", path) })
-	for _, args := range [][]string{
-		{"set", "pids.max=5", path}, {"exec", path, "true"}, {"classify", path, strconv.Itoa(os.Getpid())}, {"delete", path},
-		{"create", "-g", "pids:" + path, "-a", "0:0"},
-	} {
-		code := 1
-		if args[0] == "exec" { // of the command's own statuses it is none
-			code = 125
-		}
-		r := tool(b, args...)
-		if r.Code != code || !strings.Contains(r.Stderr, "not created by the caller") {
-			t.Errorf("%q: status %d, want %d: %s", args, r.Code, code, r.Stderr)
-		}
-	}
-	tool(b, "get", "-r", "pids.max", path).OK(t)
-	// Children may be made, and are the maker's own.
-	tool(b, "create", "-g", "pids:"+path+"/child").OK(t)
-	tool(b, "set", "pids.max=5", path+"/child").OK(t)
-	forced := "--force: changes " + path + ", which was not created by the caller"
-	tool(b, "set", "--force", "pids.max=6", path).OK(t).Warns(t, forced)
-	if got := fileOf(t, "pids", path, "pids.max", "pids.max"); got != "6" {
-		t.Errorf("pids.max is %s after a forced set", got)
-	}
-	if r := tool(b, "exec", "--force", "-g", "pids:"+path+"/child", "true").OK(t); r.Stderr != "" {
-		t.Errorf("of the caller's own cgroup it says %s", r.Stderr)
-	}
-	tool(b, "exec", "--force", "-g", "pids:"+path, "true").OK(t).Warns(t, forced)
-	if r := tool(b, "delete", "-r", "--force", path).OK(t).Warns(t, forced); strings.Count(r.Stderr, "\n") != 1 {
-		t.Errorf("it says more than once what it overrode:\n%s", r.Stderr)
-	}
-}
-
 // The refusal names the unit that a cgroup belongs to.
 func TestCgroupOfUnit(t *testing.T) {
 	b := harness.New(t)

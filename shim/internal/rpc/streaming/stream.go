@@ -167,7 +167,8 @@ func (st *stream) takeIn() {
 	for {
 		if len(st.rest) == 0 {
 			if st.room < window {
-				// Of a client that is gone there may still be messages: Recv tells of the end behind them.
+				// Of a client that is gone there may still be messages, behind which Recv
+				// tells of the end.
 				_ = st.send(wire.WindowUpdateURL, &wire.WindowUpdate{Update: window})
 				st.room += window
 			}
