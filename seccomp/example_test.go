@@ -42,7 +42,7 @@ func ExampleCompile() {
 
 // A program that gets by without network starts under a filter, and this process stays as it is.
 func ExampleFilter_Start() {
-	// There are two ways to mount: mount(8) of util-linux 2.39 and later takes that of move_mount(2).
+	// There are two ways to mount: mount(8) of util-linux 2.39 and later goes by move_mount(2).
 	filter, err := seccomp.Compile(seccomp.AllowAllBut("socket", "ptrace", "mount", "move_mount"))
 	if err != nil {
 		log.Fatal(err)
