@@ -13,6 +13,7 @@ import (
 	"github.com/berth-runtime/berth/cmd/berth/internal/cgrouptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
 	"github.com/berth-runtime/berth/cmd/internal/clidoc"
+	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/internal/caps"
 	"github.com/berth-runtime/berth/seccomp"
 )
@@ -228,8 +229,8 @@ func offerResourceLimits(_ *program, prefix string) (list []string) {
 		}
 		return []string{name + "=unlimited"}
 	}
-	for _, name := range []string{"as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"} {
-		list = append(list, name+"=")
+	for _, name := range spec.Rlimits {
+		list = append(list, strings.ToLower(strings.TrimPrefix(name, "RLIMIT_"))+"=")
 	}
 	return list
 }

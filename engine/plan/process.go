@@ -2,6 +2,7 @@ package plan
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,20 +91,10 @@ func lastOfEach(env []string) []string {
 	return kept
 }
 
-// rlimit returns the number of a limit (asm-generic/resource.h).
+// rlimit returns the number of a limit.
 func rlimit(name string) (int, bool) {
-	list := [...]string{"CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS",
-		"LOCKS", "SIGPENDING", "MSGQUEUE", "NICE", "RTPRIO", "RTTIME"}
-	short, ok := strings.CutPrefix(name, "RLIMIT_")
-	if !ok {
-		return 0, false
-	}
-	for n, known := range list {
-		if known == short {
-			return n, true
-		}
-	}
-	return 0, false
+	n := slices.Index(spec.Rlimits[:], name)
+	return n, n >= 0
 }
 
 func scheduler(in *specs.Scheduler) (*Scheduler, string) {

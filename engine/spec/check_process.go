@@ -2,6 +2,7 @@ package spec
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -147,7 +148,7 @@ func (c *checker) raisable(list place, names []string, allowed caps.Set) {
 func (c *checker) rlimits(list place, rlimits []specs.POSIXRlimit) {
 	for i := range rlimits {
 		p, limit := list.nth(i), &rlimits[i]
-		if !knownRlimit(limit.Type) {
+		if !slices.Contains(Rlimits[:], limit.Type) {
 			c.hint(p.at("type"), "unknown limit "+quote(limit.Type), "the names are in getrlimit(2), like RLIMIT_NOFILE")
 		} else {
 			for j := range i {
@@ -164,12 +165,7 @@ func (c *checker) rlimits(list place, rlimits []specs.POSIXRlimit) {
 	}
 }
 
-func knownRlimit(name string) bool {
-	switch name {
-	case "RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_CPU", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_LOCKS",
-		"RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_NOFILE", "RLIMIT_NPROC", "RLIMIT_RSS",
-		"RLIMIT_RTPRIO", "RLIMIT_RTTIME", "RLIMIT_SIGPENDING", "RLIMIT_STACK":
-		return true
-	}
-	return false
-}
+// Rlimits are the limits of setrlimit(2), by their numbers (asm-generic/resource.h).
+var Rlimits = [...]string{"RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_DATA", "RLIMIT_STACK", "RLIMIT_CORE", "RLIMIT_RSS",
+	"RLIMIT_NPROC", "RLIMIT_NOFILE", "RLIMIT_MEMLOCK", "RLIMIT_AS", "RLIMIT_LOCKS", "RLIMIT_SIGPENDING",
+	"RLIMIT_MSGQUEUE", "RLIMIT_NICE", "RLIMIT_RTPRIO", "RLIMIT_RTTIME"}

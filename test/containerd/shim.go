@@ -1,11 +1,11 @@
 package containerd
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -67,12 +67,20 @@ func moduleFolder() (string, error) {
 // Shims are the pids of this daemon's shims that serve. Those have the option
 // -socket, and it is in the daemon's folder.
 func (d *Daemon) Shims() (pids []int) {
+	return processesBy(func(cmdline string) bool {
+		return strings.HasPrefix(cmdline, d.Shim) && strings.Contains(cmdline, "\x00-socket\x00"+d.Dir+"/")
+	})
+}
+
+// processesBy finds processes by their command lines, whose words end in zero bytes.
+func processesBy(is func(cmdline string) bool) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
-		cmdline, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if err == nil && bytes.HasPrefix(cmdline, []byte(d.Shim)) && bytes.Contains(cmdline, []byte("\x00-socket\x00"+d.Dir+"/")) {
-			var pid int
-			fmt.Sscan(e.Name(), &pid)
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if cmdline, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline")); err == nil && is(string(cmdline)) {
 			pids = append(pids, pid)
 		}
 	}

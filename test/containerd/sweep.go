@@ -59,8 +59,8 @@ func guarding(what string) {
 // sweep ends all that is the daemon's, and removes it.
 func (d *Daemon) sweep() {
 	end := time.Now().Add(time.Minute)
-	for len(d.processes()) > 0 && time.Now().Before(end) {
-		for _, pid := range d.processes() {
+	for pids := d.processes(); len(pids) > 0 && time.Now().Before(end); pids = d.processes() {
+		for _, pid := range pids {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 		d.thaw()
@@ -86,14 +86,7 @@ func (d *Daemon) processes() (pids []int) {
 			}
 		}
 	}
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		cmdline, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if pid, numErr := strconv.Atoi(e.Name()); err == nil && numErr == nil && strings.Contains(string(cmdline), "\x00"+d.Dir+"/") {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	return append(pids, processesBy(func(cmdline string) bool { return strings.Contains(cmdline, "\x00"+d.Dir+"/") })...)
 }
 
 // thaw has paused containers see their SIGKILL.

@@ -188,7 +188,6 @@ func (st *stream) takeIn() {
 		st.room -= n
 		st.rest = st.rest[n:]
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			st.stopped()
 			return
 		}
 		if err != nil {
