@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,7 +47,7 @@ func (b *Box) ours(pid int) string {
 		return ""
 	}
 	proc := fmt.Sprintf("/proc/%d/", pid)
-	if env, _ := os.ReadFile(proc + "environ"); slices.Contains(strings.Split(string(env), "\x00"), mark+"="+b.Tag) {
+	if slices.Contains(environment(pid), mark+"="+b.Tag) {
 		return "started by the engine"
 	}
 	if cgroups, _ := os.ReadFile(proc + "cgroup"); strings.Contains(string(cgroups), b.Tag) {
@@ -55,6 +57,29 @@ func (b *Box) ours(pid int) string {
 		return "a child of the test in state " + state
 	}
 	return ""
+}
+
+// environment is what a process was started with. In the middle of an exec it reads as empty or cut
+// off: the old memory goes under whoever reads it, and the new one is not filled yet. So it is
+// believed when two readings agree, and "nothing" only after a while.
+func environment(pid int) []string {
+	var last []byte
+	for range 50 {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil || hasNoMemory(pid) || len(data) > 0 && bytes.Equal(data, last) {
+			return strings.Split(string(data), "\x00")
+		}
+		if last = data; len(data) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// hasNoMemory is true of a zombie and of a kernel thread, which have no environment.
+func hasNoMemory(pid int) bool {
+	_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return err != nil
 }
 
 // newPIDs are the processes that came after the test began.
