@@ -13,8 +13,8 @@ import (
 )
 
 // Delegate hands the group's version 2 directory over to a user, who may then
-// make groups below it and move his processes among them: the directory and
-// the files in it that /sys/kernel/cgroup/delegate lists get his uid, and no
+// make groups below it and move their processes among them: the directory and
+// the files in it that /sys/kernel/cgroup/delegate lists get the uid, and no
 // other file, since the limits stay ours.
 //
 // Version 1 directories are never handed over: there a user could harm the

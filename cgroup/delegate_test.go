@@ -56,7 +56,7 @@ func TestDelegate(t *testing.T) {
 	}
 	defer other.Close()
 	if err := other.Delegate(uid); !errors.Is(err, ErrNotOwner) {
-		t.Errorf("delegation of somebody else's group: %v", err)
+		t.Errorf("delegation of another's group: %v", err)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestCreateAdoptsWhatIsThere(t *testing.T) {
 	}
 	// What it writes into it, it does only with the record of the maker.
 	if err := again.Freeze(); host.privileged() && (!errors.Is(err, ErrNotOwner) || !errors.Is(err, fs.ErrPermission)) {
-		t.Errorf("freeze of somebody else's group: %v", err)
+		t.Errorf("freeze of another's group: %v", err)
 	}
 	again.Thaw()
 	mine, err := host.Open(g.Path(), Made(g.Made()))
@@ -147,7 +147,7 @@ func TestFilesAndChildren(t *testing.T) {
 	}
 	defer other.Close()
 	if err := other.WriteFile("pids.max", "3"); host.privileged() && !errors.Is(err, ErrNotOwner) {
-		t.Errorf("somebody else's file: %v", err)
+		t.Errorf("another's file: %v", err)
 	}
 }
 

@@ -199,7 +199,7 @@ func TestSetOfForeignGroup(t *testing.T) {
 	}
 	defer other.Close()
 	if !host.privileged() {
-		t.Skip("what an ordinary user may write to at all is his own")
+		t.Skip("what ordinary users may write to at all is their own")
 	}
 	if _, err := other.Set(resources); !errors.Is(err, ErrNotOwner) || !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v", err)

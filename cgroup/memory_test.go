@@ -59,7 +59,7 @@ func TestLowerAndRaiseMemory(t *testing.T) {
 	}
 }
 
-// Lowered below the use, files are given up before anybody is killed, and
+// Lowered below the use, files are given up before a process is killed, and
 // memory.high is what it was.
 func TestLowerMemoryReclaimsFirst(t *testing.T) {
 	host := hostForTest(t)

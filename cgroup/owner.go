@@ -133,7 +133,7 @@ func (h *Host) placeOwner(n *node, top, path string) Owner {
 // user's own manager runs this very process. That manager marks no
 // delegations (only the system's does), and the kernel shows no difference
 // between a unit with Delegate=yes and one without. A program that uses a unit
-// without it can lose controllers to his manager, in his own unit only.
+// without it can lose controllers to its user's manager, in its own unit only.
 func (h *Host) isOwnUnit(n *node, unitPath string) bool {
 	if h.privileged() || strings.HasSuffix(unitPath, ".slice") || !h.isMine(n, unitPath) {
 		return false

@@ -95,7 +95,7 @@ func TestUnitsOfSystemdAreLeftAlone(t *testing.T) {
 
 func makeGroupAt(t testing.TB, host *Host, path string, opts ...Option) *Group {
 	t.Helper()
-	var record []string // as if it were put there by the caller, whoever made what is above it
+	var record []string // as if it were put there by the caller, no matter who made what is above it
 	for _, h := range host.Hierarchies() {
 		record = append(record, h.Mountpoint+path)
 	}
@@ -107,7 +107,7 @@ func makeGroupAt(t testing.TB, host *Host, path string, opts ...Option) *Group {
 	return g
 }
 
-// What the manager of a delegated unit makes below it is his: units there
+// What the manager of a delegated unit makes below it is the manager's: units there
 // are asked for their own delegation.
 func TestInnerUnitDecides(t *testing.T) {
 	host := hostForTest(t)

@@ -39,7 +39,7 @@ func (h *Host) ResolvePath(cgroupsPath, id string) (string, error) {
 // user's, or below one, was not delegated to root: that user can mark any group of theirs, and have
 // root's program be in it, by sudo.) Otherwise it is the
 // root of the mounts, for root; for an ordinary user on version 2 it is the innermost
-// delegated group around his own process, which may be the scope or service that it
+// delegated group around its own process, which may be the scope or service that it
 // runs in; where there is none it is the root again, and Create will say that it is
 // not permitted.
 func (h *Host) Base() (string, error) {

@@ -150,7 +150,7 @@ func roleCommand(role string) *exec.Cmd {
 	return cmd
 }
 
-// fakeHost lays out a tree of files and detects it. A name that ends in a slash is a folder.
+// fakeHost lays out a tree of files and detects it. A name that ends in a slash is a directory.
 func fakeHost(t testing.TB, files map[string]string) *Host {
 	t.Helper()
 	host, err := DetectIn(fakeTree(t, files))

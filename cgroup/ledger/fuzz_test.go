@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzTranslate gives any resources to any layout: nothing may panic, every
-// write must be for one file in the cgroup's own folder, and on a refusal there
+// write must be for one file in the cgroup's own directory, and on a refusal there
 // must be no writes.
 func FuzzTranslate(f *testing.F) {
 	f.Add(`{"memory":{"limit":5,"swap":9},"cpu":{"quota":5000,"burst":3,"cpus":"0-3"}}`, `50000 100000`)

@@ -208,7 +208,7 @@ func (o *boxOptions) complete(args []string) error {
 	case "default":
 		with := o.Capabilities()
 		if o.Nest {
-			with = append(with, "CAP_SYS_ADMIN") // which a user has in namespaces of his own
+			with = append(with, "CAP_SYS_ADMIN") // which users have in namespaces of their own
 		}
 		o.Seccomp = seccomp.Default(with...)
 	case "none":

@@ -49,7 +49,7 @@ func newProgram() *program {
 
 // defaultRoot is where containers are kept: below /run, which a reboot empties
 // as it ends the containers. Podman calls an ordinary user's runtime as root of a
-// user namespace, with the user's own XDG_RUNTIME_DIR; /run is not his there.
+// user namespace, with the user's own XDG_RUNTIME_DIR; /run is not theirs there.
 // Where USER is root it is a whole system that runs in the namespace, and its own.
 func defaultRoot() string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")

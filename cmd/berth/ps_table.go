@@ -43,7 +43,7 @@ func writePS(out io.Writer, list []*procs.Process, passwd string, now time.Time)
 		wide = max(wide, len(strconv.Itoa(p.PID)), len(strconv.Itoa(p.Parent)))
 	}
 	fmt.Fprintf(out, "%-8s %*s %*s %2s %5s %-8s %8s %s\n", "UID", wide, "PID", wide, "PPID", "C", "STIME", "TTY", "TIME", "CMD")
-	names := make(map[uint32]string) // most processes have the same user, and his entry is looked for from the top
+	names := make(map[uint32]string) // most processes have the same user, whose entry is looked for from the top
 	for _, p := range list {
 		name, known := names[p.UID]
 		if !known {

@@ -82,7 +82,7 @@ func (h *machine) islandOf(r *Runtime) bool {
 		return true
 	}
 	if strings.HasSuffix(h.CgroupBase, ".slice") {
-		return true // handed over by its owner, and no unit of his
+		return true // handed over by its owner, and no unit of theirs
 	}
 	bus := newManager()
 	defer bus.Close()

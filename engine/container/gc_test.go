@@ -133,7 +133,7 @@ func TestCollectGarbageLeavesTheUnknown(t *testing.T) {
 	}
 }
 
-// In a folder that others use too, only what a record of ours names is a container's; in one of
+// In a directory that others use too, only what a record of ours names is a container's; in one of
 // ours, only what we put there.
 func TestCollectGarbageLeavesTheForeign(t *testing.T) {
 	for _, ours := range []bool{false, true} {

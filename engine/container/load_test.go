@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What a damaged folder is refused with says how to be rid of it.
+// What a damaged directory is refused with says how to be rid of it.
 func TestLoadOfWhatIsDamaged(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
 		"missing":   {"", "half-created"},

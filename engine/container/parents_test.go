@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Folders stand for cgroups: both are removed by rmdir, when they are empty.
+// Directories stand for cgroups: both are removed by rmdir, when they are empty.
 func TestLeftParents(t *testing.T) {
 	r := &Runtime{Root: t.TempDir()}
 	at := t.TempDir()
@@ -57,7 +57,7 @@ func TestLeftParents(t *testing.T) {
 	if there(filepath.Join(at, "top")) || there(note) {
 		t.Error("parents stay when the last one has gone, or their record does")
 	}
-	// Somebody else's, made anew where one of ours was.
+	// Not ours: made anew where one of ours was.
 	full := dir("again/full")
 	again := filepath.Dir(full)
 	must(r.leaveParents([]string{again}))
@@ -65,7 +65,7 @@ func TestLeftParents(t *testing.T) {
 	dir("again")
 	must(r.removeLeftParents())
 	if !there(again) || there(note) {
-		t.Error("a folder of somebody else's is removed, or stays on record")
+		t.Error("a directory that is not ours is removed, or stays on record")
 	}
 	// A line that a killed command has not written to its end.
 	must(os.WriteFile(note, []byte("12 "+again+"\n99"), 0o600))

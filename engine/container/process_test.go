@@ -23,7 +23,7 @@ func TestParseTimeOffset(t *testing.T) {
 	}
 }
 
-// A state folder may outlive the boot; what has the pid then, and by chance the start time, is
+// A state directory may outlive the boot; what has the pid then, and by chance the start time, is
 // another process.
 func TestAliveOfAnotherBoot(t *testing.T) {
 	s, err := statOf(os.Getpid())

@@ -195,7 +195,7 @@ func TestDevices(t *testing.T) {
 			count: defaults + 1, want: Device{Path: "/dev/pipe", Type: 'p', Mode: 0o666, At: "/linux/devices/0"}},
 		{name: "instead of a default", list: []specs.LinuxDevice{{Path: "/dev/./null", Type: "c", Major: 1, Minor: 3, FileMode: mode(0o600)}},
 			count: defaults, want: Device{Path: "/dev/null", Type: 'c', Major: 1, Minor: 3, Mode: 0o600, Own: true, At: "/linux/devices/0"}},
-		// A bind mounted /dev is somebody else's, but what is elsewhere is ours.
+		// A bind mounted /dev is not ours, but what is elsewhere is ours.
 		{name: "foreign /dev", mounts: []Mount{{Destination: "/dev", Bind: true}},
 			list:  []specs.LinuxDevice{{Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229}, {Path: "/opt/x", Type: "b", Major: 8}},
 			count: 1, want: Device{Path: "/opt/x", Type: 'b', Major: 8, Mode: 0o666, At: "/linux/devices/1"}},

@@ -70,7 +70,7 @@ func NewProcess(in *specs.Process, at string) (Process, []spec.Complaint) {
 }
 
 // keepGroupsAnnotation is what Podman writes for --group-add keep-groups, and crun reads:
-// an ordinary user reaches by his groups what no mapping of ids gives him.
+// ordinary users reach by their groups what no mapping of ids gives them.
 const keepGroupsAnnotation = "run.oci.keep_original_groups"
 
 // lastOfEach leaves of several values of a variable the last one. Otherwise it would

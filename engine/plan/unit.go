@@ -106,7 +106,7 @@ func unitPlace(cgroupsPath string, h *host.Host, o Options) (unit.Place, error) 
 const unitPrefix = "berth"
 
 // UnitParent is the path of the slice of containers that name none. The host's setting is of the
-// system's slices; a user's manager has a tree of its own, where his units are in user.slice.
+// system's slices; a user's manager has a tree of its own, with its units in user.slice.
 func UnitParent(user bool, setting string) string {
 	switch {
 	case user:

@@ -113,8 +113,8 @@ func (c *copier) copyDir(from, to int, where string, device uint64) error {
 }
 
 // copyEntry copies what is there by now: st, which was looked at before, becomes that
-// of the file or directory that was opened. Or who exchanges them would have a file of
-// his own copied with the owner and the mode, setuid among them, of another.
+// of the file or directory that was opened. Otherwise a file that is put in its place
+// would be copied with the owner and the mode, setuid among them, of the first.
 func (c *copier) copyEntry(from, to int, name, path string, st *unix.Stat_t) error {
 	var err error
 	switch st.Mode & unix.S_IFMT {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Between the look at an entry and its opening somebody puts another one there: the copy has owner
+// Between the look at an entry and its opening another one is put there: the copy has owner
 // and mode of what it is a copy of.
 func TestEntryIsExchangedWhileItIsCopied(t *testing.T) {
 	check := func(err error) {

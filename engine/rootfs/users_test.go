@@ -9,7 +9,7 @@ import (
 	"github.com/berth-runtime/berth/engine/rootfs"
 )
 
-// endless is a file that goes on with the same text for ever, as far as anybody reads it.
+// endless is a file that goes on with the same text for ever, as far as it is read.
 type endless struct {
 	text  string // a whole number of times
 	given int

@@ -178,7 +178,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// schemaTests returns the folder of the OCI schema's own test data.
+// schemaTests returns the directory of the OCI schema's own test data.
 func schemaTests(t testing.TB) string {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/opencontainers/runtime-spec").Output()
 	dir := filepath.Join(strings.TrimSpace(string(out)), "schema", "test", "config")

@@ -15,7 +15,7 @@ import (
 // TestWrongValueForEachField goes through the specification's types: each entry that
 // holds a value has a wrong one in wrongValues, or is on the list of those for which
 // any value of its type is right. A new version of the specification fails it until
-// somebody has thought about what is new.
+// the new ones have been thought about.
 func TestWrongValueForEachField(t *testing.T) {
 	tried := map[string]bool{}
 	var pointers []string

@@ -158,7 +158,7 @@ func TestTimeIsUp(t *testing.T) {
 		t.Errorf("before the call: %v", err)
 	}
 	if len(c.waiting) != 0 {
-		t.Error("somebody still waits")
+		t.Error("a caller still waits")
 	}
 }
 

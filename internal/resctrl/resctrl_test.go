@@ -11,9 +11,9 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// fake is a folder that looks like resctrl: no machine at hand has the hardware.
-// Folders made in it lack the files that the kernel would put there, so the
-// tests put them where the rules say that a folder is to be.
+// fake is a directory that looks like resctrl: no machine at hand has the hardware.
+// Directories made in it lack the files that the kernel would put there, so the
+// tests put them where the rules say that a directory is to be.
 func fake(t *testing.T, classes ...string) string {
 	t.Helper()
 	mount := t.TempDir()
@@ -143,7 +143,7 @@ func TestOrderOfSchemata(t *testing.T) {
 	}
 }
 
-// TestOwnFolder: without closID the container's own folder is made and removed.
+// TestOwnFolder: without closID the container's own directory is made and removed.
 func TestOwnFolder(t *testing.T) {
 	mount := fake(t)
 	g, err := Create(mount, "c1", &specs.LinuxIntelRdt{})
@@ -160,7 +160,7 @@ func TestOwnFolder(t *testing.T) {
 	if text, err := os.ReadFile(tasks); err != nil || string(text) != "42" {
 		t.Errorf("tasks: %q, %v", text, err)
 	}
-	os.Remove(tasks) // of resctrl it goes with the folder
+	os.Remove(tasks) // of resctrl it goes with the directory
 	if err := g.Remove(); err != nil {
 		t.Error(err)
 	}
@@ -195,7 +195,7 @@ func TestMonitoring(t *testing.T) {
 // TestFailureUndoes: what was made goes when something behind it fails.
 func TestFailureUndoes(t *testing.T) {
 	mount := fake(t)
-	// The folder that is made has no schemata file in this fake.
+	// The directory that is made has no schemata file in this fake.
 	if _, err := Create(mount, "c1", &specs.LinuxIntelRdt{L3CacheSchema: "L3:0=f"}); err == nil {
 		t.Fatal("it worked without a schemata file")
 	}

@@ -32,7 +32,7 @@ func TestPoll(t *testing.T) {
 					t.Errorf("timeout %d: over after %v", timeout, took)
 				}
 			}
-			// Longer than it keeps the processor: whoever writes may need it.
+			// Longer than it keeps the processor: the writer may need it.
 			time.AfterFunc(20*time.Millisecond, func() { _, _ = unix.Write(pipe[1], []byte{1}) })
 			for _, timeout := range []int{-1, 0, 60_000} {
 				if n, err := poll(fds, timeout); n != 1 || err != nil || fds[1].Revents != unix.POLLIN {

@@ -257,7 +257,7 @@ func TestRefusedLimit(t *testing.T) {
 	}
 }
 
-// What was right when the plan was applied, and was changed by somebody and mended since, is given
+// What was right when the plan was applied, and was changed by others and mended since, is given
 // back as it was at first.
 func TestUndoOfWhatWasRight(t *testing.T) {
 	for _, mode := range []string{"unified", "legacy"} {

@@ -318,7 +318,7 @@ func TestLowerMemory(t *testing.T) {
 }
 
 // Undo removes the cgroups that were made, and gives back the values of those that
-// were there; somebody's processes keep a cgroup.
+// were there; processes that are not ours keep a cgroup.
 func TestUndoOfCgroups(t *testing.T) {
 	n := onThisMachine(t)
 	g, err := n.m.Cgroups.Create(n.top + "/kube")
@@ -349,7 +349,7 @@ func TestUndoOfCgroups(t *testing.T) {
 	}
 }
 
-// Whoever is killed while making cgroups leaves nothing that Undo would not find.
+// A process that is killed while making cgroups leaves nothing that Undo would not find.
 func TestKilledMakingCgroups(t *testing.T) {
 	n := onThisMachine(t)
 	text := n.leaving(64<<20) + "kube-reserved: {memory: 15Mi}\nkube-reserved-enforce: true\n"

@@ -19,7 +19,7 @@ import (
 )
 
 // killed is what a process of its own does in TestKilledUnderSystemd: it applies or
-// undoes with a state folder, and kills itself at the nth point (kill -9). It prints
+// undoes with a state directory, and kills itself at the nth point (kill -9). It prints
 // how many points it came by.
 func killed(argument string) error {
 	words := strings.Fields(argument) // apply|undo, n, state, lasting

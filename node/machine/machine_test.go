@@ -56,7 +56,7 @@ func TestDaemons(t *testing.T) {
 	m.Process(11, "containerd", "/tmp/evil", "/user.slice", "pid:[1]")                                // calls itself so
 	m.Process(12, "containerd", "/opt/containerd", "/system.slice/docker-1.scope", "pid:[2]")         // a container's own
 	m.Process(13, "containerd-shim", "/usr/bin/containerd-shim-berth-v2", "/system.slice", "pid:[1]") // another
-	m.Process(14, "containerd", "/home/me/containerd", "/user.slice", "pid:[1]")                      // anybody could have put it there
+	m.Process(14, "containerd", "/home/me/containerd", "/user.slice", "pid:[1]")                      // any user could have put it there
 	if err := os.Chmod(m.Dir+"/home/me/containerd", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// Whoever asks for a plan changes nothing.
+// Asking for a plan changes nothing.
 func TestPlanReadsOnly(t *testing.T) {
 	for _, mode := range []string{"unified", "legacy"} {
 		for _, systemd := range []bool{true, false} {

@@ -50,8 +50,8 @@ func TestScoresOfUnitsThatStart(t *testing.T) {
 	r.awaitScore(702, "-900")
 }
 
-// A score that somebody changes is set back at once, also one that was right from the beginning,
-// and it is told who did it.
+// A score that is changed by others is set back at once, also one that was right from the
+// beginning, and it is told who did it.
 func TestScoreIsChanged(t *testing.T) {
 	rootOnly(t)
 	m := fake.New(t, "unified", true)

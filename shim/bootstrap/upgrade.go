@@ -77,7 +77,8 @@ type server struct {
 	args *Args
 }
 
-// running finds shims by their command lines: the folder of their sockets is up to each containerd.
+// running finds shims by their command lines: the directory of their sockets is up to each
+// containerd.
 func running(a *Args) (list []server, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -75,7 +75,7 @@ func said(t *testing.T, g *Group) (limit, kills uint64) {
 	return m.Memory.UsageLimit, m.MemoryEvents.OOMKill
 }
 
-// A unit's cgroup goes before anybody has asked for its counters; what it was
+// A unit's cgroup goes before its counters are asked for; what it was
 // limited to and how often it was killed for that are still known, then and
 // after Close.
 func TestUnitHasGone(t *testing.T) {

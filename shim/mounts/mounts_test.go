@@ -16,8 +16,8 @@ import (
 
 var startReaper = sync.OnceValues(reaper.Start)
 
-// space gives a folder with a file system of its own, which can carry the upper
-// folder of an overlay and have its ids mapped, and checks for left mounts.
+// space gives a directory with a file system of its own, which can carry the upper
+// directory of an overlay and have its ids mapped, and checks for left mounts.
 func space(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -158,7 +158,7 @@ func TestTargetStaysInsideTheRoot(t *testing.T) {
 	}
 }
 
-// layers makes n lower folders with a file each, under a parent whose name makes
+// layers makes n lower directories with a file each, under a parent whose name makes
 // the options long.
 func layers(t *testing.T, dir string, n int) string {
 	t.Helper()

@@ -12,15 +12,15 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// box prepares a box whose current folder is the given one of the test's.
+// box prepares a box whose current directory is the given one of the test's.
 func box(b *harness.Box, dir string, args ...string) *harness.Command {
 	c := b.Command(append([]string{"box"}, args...)...)
 	c.Dir = b.Path(dir)
 	return c
 }
 
-// The report of a box may go to a folder that the box writes to. What it puts in the report's place
-// is not followed, nor waited for.
+// The report of a box may go to a directory that the box writes to. What it puts in the report's
+// place is not followed, nor waited for.
 func TestReportIsExchangedByTheBox(t *testing.T) {
 	for name, put := range map[string]string{
 		"link": "ln -sf ../outside/file use", "link to a folder": "ln -sf ../outside use", "fifo": "mkfifo use", "folder": "mkdir use",
@@ -91,7 +91,7 @@ func TestSocketsInTheCurrentFolder(t *testing.T) {
 	}
 }
 
-// listener has a socket and a pipe in a folder of the host's.
+// listener has a socket and a pipe in a directory of the host's.
 type listener struct {
 	dir, socket string
 	pipe        int // what comes by it is read here
@@ -111,8 +111,8 @@ func listen(t *testing.T, dir string) *listener {
 	return s
 }
 
-// notReachedInOverlay tries both from boxes that begin in the folder, and what else the folder is
-// to be in a box: read-only but for what is given to it.
+// notReachedInOverlay tries both from boxes that begin in the directory, and what else the
+// directory is to be in a box: read-only but for what is given to it.
 func (s *listener) notReachedInOverlay(b *harness.Box) {
 	t := b.T
 	t.Helper()

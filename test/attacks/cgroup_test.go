@@ -186,7 +186,7 @@ func TestCgroupsThatWereThereOutliveAKill(t *testing.T) {
 			cmd.Wrap = []string{strace, "-D", "-f", "-qq", "-o", b.Path("trace"), "-e", fmt.Sprintf("inject=all:signal=KILL:when=%d", n)}
 			whole = cmd.Run().Code == 0
 			if fd, err := unix.Open(filepath.Join(b.Root, c.ID), unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
-				for unix.Flock(fd, unix.LOCK_EX) == unix.EINTR { // whoever has it ends first
+				for unix.Flock(fd, unix.LOCK_EX) == unix.EINTR { // its holder ends first
 				}
 				unix.Close(fd)
 			}

@@ -10,8 +10,8 @@ import (
 )
 
 // leaked are descriptors that the caller has open and that are not close-on-exec: the host's root,
-// a folder that is nobody's, and a file. So many that the low numbers, which the init takes for its
-// own, are not all of them.
+// a directory that is nobody's, and a file. So many that the low numbers, which the init takes for
+// its own, are not all of them.
 func leaked(t *testing.T, o *outside) []*os.File {
 	t.Helper()
 	var files []*os.File

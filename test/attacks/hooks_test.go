@@ -123,8 +123,8 @@ func TestHooksEndWithTheContainer(t *testing.T) {
 	harness.Report(t, "attacks", 2)
 }
 
-// A createContainer hook is a program of the host. It begins in the root file system's folder, with
-// the usual umask.
+// A createContainer hook is a program of the host. It begins in the root file system's directory,
+// with the usual umask.
 func TestCreateHookSurroundings(t *testing.T) {
 	for name, change := range map[string]func(*specs.Spec){
 		"plain":          func(*specs.Spec) {},

@@ -15,7 +15,7 @@ import (
 )
 
 // eachWay runs a test with a container whose root has, at name, a link that leads out to the
-// outside folder: once for each way.
+// outside directory: once for each way.
 func eachWay(t *testing.T, name string, files map[string]string, dirs []string, test func(t *testing.T, c *harness.Container, o *outside)) {
 	t.Helper()
 	b := harness.New(t)
@@ -38,7 +38,7 @@ func eachWay(t *testing.T, name string, files map[string]string, dirs []string, 
 	}
 }
 
-// leadOn lets the link at name lead to a file in the folder that it led to.
+// leadOn lets the link at name lead to a file in the directory that it led to.
 func leadOn(t *testing.T, c *harness.Container, name, file string) {
 	t.Helper()
 	target, err := os.Readlink(c.Path(name))

@@ -31,7 +31,7 @@ func moved(b *harness.Box, change func(*specs.Spec), script string) *harness.Con
 	return c
 }
 
-// withGroups has the engine called by somebody with supplementary groups.
+// withGroups has the engine called with supplementary groups.
 func withGroups(cmd *harness.Command) *harness.Command {
 	cmd.Attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Groups: []uint32{0, 4, 4242}}}
 	return cmd
@@ -79,7 +79,7 @@ func TestExecDoesNotFollow(t *testing.T) {
 		look(b, c).FailsWith(t, 255, "has left the user namespace")
 		c.Delete("--force")
 		c.WaitExit()
-		// Somebody is.
+		// A process is.
 		c = moved(b, mapped, "sleep 1000 & exec "+fence)
 		v := harness.ParseView(t, look(b, c).OK(t).Stdout)
 		if own, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(c.PID), "ns/user")); v.NS["user"] == own || v.Status["Groups"] != "" {

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// The socket by which a container tells systemd that it is ready is in a folder of the host's /run.
-// A process can write to the socket, and to nothing else; and one that may mount, and so may write
-// to the folder, leads no command anywhere with what it puts there.
+// The socket by which a container tells systemd that it is ready is in a directory of the host's
+// /run. A process can write to the socket, and to nothing else; and one that may mount, and so may
+// write to the directory, leads no command anywhere with what it puts there.
 func TestNotifySocketIsExchanged(t *testing.T) {
 	for name, mayMount := range map[string]bool{"ordinary process": false, "process that may mount": true} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// outside is a folder of the host's that no container is given. It has all that an attack may be
+// outside is a directory of the host's that no container is given. It has all that an attack may be
 // after.
 type outside struct {
 	b    *harness.Box
@@ -23,7 +23,7 @@ type outside struct {
 	kept string // what it looked like
 }
 
-// newOutside makes the folder, with the given folders and files (with a content) in it.
+// newOutside makes the directory, with the given directories and files (with a content) in it.
 func newOutside(b *harness.Box, files map[string]string, dirs ...string) *outside {
 	b.T.Helper()
 	o := &outside{b: b, dir: b.Path("outside")}
@@ -44,7 +44,7 @@ func makeTree(t testing.TB, root string, files map[string]string, dirs []string)
 	}
 }
 
-// untouched fails the test if anything in the folder is not as it was, or anything is mounted in
+// untouched fails the test if anything in the directory is not as it was, or anything is mounted in
 // it.
 func (o *outside) untouched() {
 	t := o.b.T
@@ -59,8 +59,8 @@ func (o *outside) untouched() {
 	}
 }
 
-// fingerprint describes everything below a folder: kinds, modes, owners, inodes, times of change,
-// links and contents.
+// fingerprint describes everything below a directory: kinds, modes, owners, inodes, times of
+// change, links and contents.
 func fingerprint(t testing.TB, root string) string {
 	t.Helper()
 	var b strings.Builder

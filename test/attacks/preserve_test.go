@@ -14,7 +14,7 @@ import (
 )
 
 // Descriptors are to be preserved that the caller has not passed: what has their numbers is the
-// runtime's own, such as the folder of the state, by which all of the host can be reached.
+// runtime's own, such as the directory of the state, by which all of the host can be reached.
 func TestPreserveWhatIsNotThere(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "look")

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// A swapper exchanges folders and files with links that lead outside, as fast as it can, until it
-// is stopped.
+// A swapper exchanges directories and files with links that lead outside, as fast as it can, until
+// it is stopped.
 type swapper struct {
 	pairs [][2]string
 	swaps atomic.Int64
@@ -46,7 +46,7 @@ func (s *swapper) end(t testing.TB) int64 {
 	t.Helper()
 	s.stop.Store(true)
 	check(t, <-s.ended)
-	for _, p := range s.pairs { // those above before those below: the names below are then those of the folder
+	for _, p := range s.pairs { // those above before those below: the names below are then those of the directory
 		if info, err := os.Lstat(p[0]); err == nil && info.Mode()&os.ModeSymlink != 0 {
 			check(t, unix.Renameat2(unix.AT_FDCWD, p[0], unix.AT_FDCWD, p[1], unix.RENAME_EXCHANGE))
 		}
@@ -85,7 +85,7 @@ var racedFiles = map[string]string{
 }
 
 // While components are exchanged for links to the same names outside, containers are made that
-// mount, make folders, files, devices and links at all of them (CVE-2021-30465, CVE-2024-45310,
+// mount, make directories, files, devices and links at all of them (CVE-2021-30465, CVE-2024-45310,
 // CVE-2025-31133, CVE-2025-52565, CVE-2025-52881 and others): first one component at a time, so
 // that the making gets far, then all at once.
 func TestRace(t *testing.T) {
@@ -194,8 +194,8 @@ func mountedInside(t *testing.T, b *harness.Box, c *harness.Container) {
 	}
 }
 
-// lure shows that the attack works where it can: code that makes a folder by the path's name is led
-// outside.
+// lure shows that the attack works where it can: code that makes a directory by the path's name is
+// led outside.
 func lure(t *testing.T, b *harness.Box) {
 	t.Helper()
 	root, lured := b.Path("lured"), filepath.Join(b.Dir, "lured-outside")

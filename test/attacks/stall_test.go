@@ -47,7 +47,7 @@ func staller(b *harness.Box, c *harness.Container, words ...string) {
 	})
 }
 
-// A lease on a file of the image holds up whoever opens it for 45 s.
+// A lease on a file of the image holds up every open of it for 45 s.
 func TestLeaseHoldsUpNobody(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()

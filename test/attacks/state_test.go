@@ -53,8 +53,8 @@ func TestStateIsItsOwnersAlone(t *testing.T) {
 	harness.Report(t, "attacks", len(wanted))
 }
 
-// Who may write to the root folder could plant a container there, with hooks that the next delete
-// runs as root.
+// Who may write to the root directory could plant a container there, with hooks that the next
+// delete runs as root.
 func TestRootFolderOfOthers(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang").RunDetached()
@@ -87,7 +87,7 @@ func TestRootFolderOfOthers(t *testing.T) {
 	}
 }
 
-// A link among the containers' folders is not a container.
+// A link among the containers' directories is not a container.
 func TestStateFolderIsALink(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/inside", "hang").RunDetached()
@@ -123,7 +123,7 @@ func TestPidFileIsALink(t *testing.T) {
 	}
 }
 
-// A folder that is no state root, or not of this runtime alone, holds what is somebody's: names
+// A directory that is no state root, or not of this runtime alone, holds what is not ours: names
 // like those of our files say nothing.
 func TestForeignFilesInTheRoot(t *testing.T) {
 	b := harness.New(t)
@@ -163,7 +163,7 @@ func TestForeignFilesInTheRoot(t *testing.T) {
 	harness.Report(t, "attacks", 3+3*len(ids))
 }
 
-// foreign describes folders below one that may change itself.
+// foreign describes directories below one that may change itself.
 func foreign(t *testing.T, top string, names ...string) (all string) {
 	t.Helper()
 	for _, name := range names {
@@ -172,7 +172,7 @@ func foreign(t *testing.T, top string, names ...string) (all string) {
 	return all
 }
 
-// Somebody else may have put a link where the root is to be: in /tmp, where an ordinary user's is
+// Another user may have put a link where the root is to be: in /tmp, where an ordinary user's is
 // by default.
 func TestRootFolderIsALink(t *testing.T) {
 	b := harness.New(t)

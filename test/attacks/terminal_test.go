@@ -10,7 +10,7 @@ import (
 )
 
 // Standard streams are given to the process's user. The terminal that the caller sits at is not:
-// its owner could go on to read, as any process of his on the host, what the caller types there
+// its owner could go on to read, as any process of theirs on the host, what the caller types there
 // after the container.
 func TestTerminalOfTheCallerStaysHis(t *testing.T) {
 	const stranger = 54322

@@ -51,7 +51,7 @@ func TestThreatModelNamesTests(t *testing.T) {
 	}
 }
 
-// testsByFolder are the tests' sources by the names of the folders that they are in.
+// testsByFolder are the tests' sources by the names of the directories that they are in.
 func testsByFolder(t *testing.T, top string) map[string]string {
 	t.Helper()
 	source := map[string]string{}

@@ -92,7 +92,7 @@ func (b *bench) spec(k kind, args ...string) *specs.Spec {
 	return s
 }
 
-// bundle writes a bundle, and gives its folder.
+// bundle writes a bundle, and gives its directory.
 func (b *bench) bundle(name string, s *specs.Spec) (string, error) {
 	return b.bundleIn(b.dir, name, s)
 }

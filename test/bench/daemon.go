@@ -95,7 +95,7 @@ func (d *daemon) stop() {
 	d.log.Close()
 }
 
-// state is containerd's folder for bundles.
+// state is containerd's directory for bundles.
 func (d *daemon) state() string { return filepath.Join(d.dir, "state") }
 
 func (d *daemon) socket() string { return filepath.Join(d.dir, "c.sock") }

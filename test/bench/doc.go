@@ -10,7 +10,7 @@
 // so all contenders of a row see the same view: a mount namespace that shows
 // version 1 alone, or version 2 alone.
 //
-// It needs root. It makes cgroups below /berth-bench-PID and a folder in TMPDIR,
+// It needs root. It makes cgroups below /berth-bench-PID and a directory in TMPDIR,
 // ends only what it has started, and removes all of it. It is no shipped program,
 // so it may import what those may not.
 package main

@@ -13,7 +13,7 @@ import (
 // ours is the contender that the others are compared with.
 const ours = "berth"
 
-// engine is a contender: an OCI runtime with a state folder of its own.
+// engine is a contender: an OCI runtime with a state directory of its own.
 type engine struct {
 	name string
 	path string
@@ -65,7 +65,7 @@ func findEngines(bin, dir string, peers map[string]string) ([]engine, error) {
 	return all, nil
 }
 
-// command is a call of the engine with its state folder.
+// command is a call of the engine with its state directory.
 func (e engine) command(args ...string) []string {
 	return append(e.words("--root", e.root), args...)
 }

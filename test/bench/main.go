@@ -203,7 +203,7 @@ func (b *bench) close() error {
 	return os.RemoveAll(b.dir)
 }
 
-// stateFolder makes the folder for the engines' state: on a tmpfs, as /run is on a
+// stateFolder makes the directory for the engines' state: on a tmpfs, as /run is on a
 // host, where this machine has one.
 func stateFolder() (string, error) {
 	for _, top := range []string{"/run", "/dev/shm"} {

@@ -166,7 +166,7 @@ func readReport(dir string) (*Report, error) {
 	return r, nil
 }
 
-// writeDocs makes the files of the docs folder anew.
+// writeDocs makes the files of the docs directory anew.
 func (r *Report) writeDocs(dir string) error {
 	data, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {

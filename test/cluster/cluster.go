@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// partsVariable names the folder that run has put together: bin, cni, packages and images, which
+// partsVariable names the directory that run has put together: bin, cni, packages and images, which
 // the nodes see as /share. shellVariable has the cluster stay for a shell.
 const (
 	partsVariable = "BERTH_CLUSTER_PARTS"

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// guests is the folder of the commands for guests.
+// guests is the directory of the commands for guests.
 const guests = "../guests"
 
 // A Node is a guest.

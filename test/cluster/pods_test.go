@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The first thing anybody runs.
+// The first thing that users run.
 func testPod(p *Part) {
 	p.Pod("hello", `
 containers:

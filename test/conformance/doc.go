@@ -3,6 +3,6 @@
 //
 // The demands are the table in table.txt, in our own words. The tests are looked
 // for in the tree: one that is listed and is not there is an error, so that no
-// page can claim a test that somebody has removed or renamed. It reads the tree
+// page can claim a test that was removed or renamed. It reads the tree
 // that it is run in, and changes nothing.
 package main

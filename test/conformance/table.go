@@ -49,7 +49,7 @@ func parse(text string) ([]row, error) {
 // tests are the test functions that there are, as FOLDER.TestName.
 type tests map[string]bool
 
-// findTests reads all test files below a folder.
+// findTests reads all test files below a directory.
 func findTests(root string) (tests, error) {
 	found := tests{}
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {

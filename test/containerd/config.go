@@ -14,7 +14,7 @@ type Config struct {
 }
 
 // text is the daemon's configuration. What a daemon would write outside of its
-// own folder is turned off, or moved there.
+// own directory is turned off, or moved there.
 func (d *Daemon) text() string {
 	disabled := []string{"io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper"}
 	version, tables, cri := 2, "", ""

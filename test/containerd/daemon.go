@@ -19,7 +19,7 @@ import (
 // Namespace is containerd's namespace that tests are in.
 const Namespace = "berth-test"
 
-// Daemon is a containerd with folders, sockets and cgroups of its own.
+// Daemon is a containerd with directories, sockets and cgroups of its own.
 type Daemon struct {
 	T       testing.TB
 	Release Release // of the next Start

@@ -27,7 +27,7 @@ func (d *Daemon) checkLeaks() {
 	d.checkMounts()
 	states, _ := filepath.Glob(filepath.Join(d.Dir, "engine", "*", "*"))
 	for _, s := range states {
-		if filepath.Base(s) == "berth:root" { // the folder's own mark
+		if filepath.Base(s) == "berth:root" { // the directory's own mark
 			continue
 		}
 		d.T.Errorf("left: state of the engine %s", s)
@@ -62,7 +62,7 @@ func (d *Daemon) RemoveDeadSockets() {
 	}
 }
 
-// Mounts are the mount points in the daemon's folder.
+// Mounts are the mount points in the daemon's directory.
 func (d *Daemon) Mounts() (points []string) {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(mounts)) {

@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/berth-runtime/berth"
 
-// built is the folder of the shim that BuildShim makes.
+// built is the directory of the shim that BuildShim makes.
 var built = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "berth-shim-test-") })
 
 var buildShim = sync.OnceValues(func() (string, error) {
@@ -65,7 +65,7 @@ func moduleFolder() (string, error) {
 }
 
 // Shims are the pids of this daemon's shims that serve. Those have the option
-// -socket, and it is in the daemon's folder.
+// -socket, and it is in the daemon's directory.
 func (d *Daemon) Shims() (pids []int) {
 	return processesBy(func(cmdline string) bool {
 		return strings.HasPrefix(cmdline, d.Shim) && strings.Contains(cmdline, "\x00-socket\x00"+d.Dir+"/")

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// sweepVariable names, in a guard's environment, the folder of the daemon that it guards, and its
-// program of the shim.
+// sweepVariable names, in a guard's environment, the directory of the daemon that it guards, and
+// its program of the shim.
 const sweepVariable = "BERTH_TEST_SWEEP"
 
 // guard has another process of this program clear away what is the daemon's, should this one end
@@ -75,8 +75,8 @@ func (d *Daemon) sweep() {
 	}
 }
 
-// processes are those in the cgroups of the daemon's containers, and those that have its folder in
-// their command line: itself, shims and keepers.
+// processes are those in the cgroups of the daemon's containers, and those that have its directory
+// in their command line: itself, shims and keepers.
 func (d *Daemon) processes() (pids []int) {
 	for _, group := range append(d.tops(), d.Cgroups()...) {
 		text, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
@@ -102,7 +102,7 @@ func (d *Daemon) thaw() {
 }
 
 // Cut starts the test of a name in another process of this program, in which it may make one daemon
-// in a folder that it prints as a line, and kills that process then. It gives the folder.
+// in a directory that it prints as a line, and kills that process then. It gives the directory.
 func Cut(t *testing.T, test string, env ...string) (dir string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v")

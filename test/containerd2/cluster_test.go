@@ -117,7 +117,7 @@ func options(d *containerd.Daemon) string {
 }
 
 // testTables is what a test's daemon needs besides: to do without a registry, to
-// keep to its folder, and to run where its privileges are limited.
+// keep to its directory, and to run where its privileges are limited.
 func testTables(d *containerd.Daemon) string {
 	conf := filepath.Join(d.Dir, "cni")
 	if err := os.MkdirAll(conf, 0o755); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-runtime/berth/test/containerd"
 )
 
-// fakeNode is a root folder with as much in it as the installer looks at.
+// fakeNode is a root directory with as much in it as the installer looks at.
 type fakeNode struct {
 	t    *testing.T
 	root string
@@ -20,7 +20,7 @@ type fakeNode struct {
 }
 
 // newFakeNode makes a node whose containerd is the real one of a release, or
-// where that could not run in a folder, being linked with libraries, a script
+// where that could not run in a directory, being linked with libraries, a script
 // that says its version and checks nothing.
 func newFakeNode(t *testing.T, modern bool) *fakeNode {
 	t.Helper()
@@ -213,7 +213,7 @@ func TestInstallIsRefused(t *testing.T) {
 	}
 }
 
-// The manifests name what there is: the script, the image's folder, the handler.
+// The manifests name what there is: the script, the image's directory, the handler.
 func TestManifests(t *testing.T) {
 	parse := func(path string, to any) {
 		t.Helper()

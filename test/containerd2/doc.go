@@ -4,5 +4,5 @@
 //
 // It is a module of its own because it needs containerd and Kubernetes' client as
 // dependencies, which the programs of Berth are not to have. Run build once, then
-// go test in this folder.
+// go test in this directory.
 package containerd2

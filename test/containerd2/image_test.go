@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// buildImage does in a folder what build/deploy/Dockerfile says, over a base of busybox
+// buildImage does in a directory what build/deploy/Dockerfile says, over a base of busybox
 // in the place of Debian's, which would have to come from a registry. The programs
 // are stand-ins: nothing is to run them.
 func buildImage(t *testing.T) (image string) {

@@ -74,7 +74,7 @@ func userNamespaces(t *testing.T, n *node) {
 	if err := os.MkdirAll(volume, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	// The daemon's folder is only root's, and the id maps have none of those.
+	// The daemon's directory is only root's, and the id maps have none of those.
 	for dir := n.Dir; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o711); err != nil {
 			t.Fatal(err)

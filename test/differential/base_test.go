@@ -27,7 +27,7 @@ type setup struct {
 	found    map[int]bool // the host's mounts, by number, before there was anything of this
 }
 
-// prepare makes a bundle in a folder that is not there yet.
+// prepare makes a bundle in a directory that is not there yet.
 func (w *worker) prepare(id string, lines []string) (*setup, error) {
 	s := &setup{dir: filepath.Join(w.dir, "bundle"), id: id, found: map[int]bool{}}
 	for _, m := range ownMounts() {

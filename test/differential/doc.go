@@ -31,7 +31,7 @@
 //	guest: only, where it is the guest's kernel that makes it
 //	ours, runc, crun: the values
 //	verdict: better, equal, or open for a defect that is known and not mended yet
-//	why: the reason, for somebody who moves from runc; of an open one what the peers do
+//	why: the reason, for those who move from runc; of an open one what the peers do
 //
 // The first three narrow it down: a row that matches more than it explains hides what comes next.
 // What is worse than the peers do belongs into the code: "open" is for until then, and goes with

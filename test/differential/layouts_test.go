@@ -14,8 +14,8 @@ import (
 	"github.com/berth-runtime/berth/test/inside/view"
 )
 
-// Ids of the ordinary user that the rootless layouts call the engines as, and the first of his
-// subordinate ones.
+// Ids of the ordinary user that the rootless layouts call the engines as, and the first of that
+// user's subordinate ones.
 const ordinary, firstSubordinate = 54321, 2000000
 
 // A Layout is a kind of host, and a kind of caller.
@@ -53,7 +53,7 @@ func layouts(systemd bool) []Layout {
 	for _, h := range hosts {
 		for _, user := range []string{"root", "userns", "rootless"} {
 			if h.systemd && user == "rootless" {
-				continue // his own systemd is another test's
+				continue // the user's systemd is another test's
 			}
 			all = append(all, Layout{h.name + "/" + user, h.cgroups, h.systemd, user, h.peers})
 		}
@@ -123,7 +123,7 @@ func knowUser(dir string) error {
 	return nil
 }
 
-// chownAll gives folders to a user, and files that have one name only: the others are programs,
+// chownAll gives directories to a user, and files that have one name only: the others are programs,
 // which all bundles share.
 func chownAll(dir string, id int) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

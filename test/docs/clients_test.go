@@ -10,7 +10,7 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// checkout is a folder with what the pages install: a built engine in bin/.
+// checkout is a directory with what the pages install: a built engine in bin/.
 func checkout(t *testing.T, dir string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {

@@ -49,8 +49,8 @@ func Parse(text string) []Block {
 }
 
 // Run gives the block to bash, and fails where that does, takes longer than a limit, or does not
-// print what it should. It tells what the block said, and in which folder it ended. What the block
-// leaves running in the background may hold on to the output, so that is a file.
+// print what it should. It tells what the block said, and in which directory it ended. What the
+// block leaves running in the background may hold on to the output, so that is a file.
 func (b *Block) Run(dir string, env []string, limit time.Duration) (said, ended string, err error) {
 	files, err := os.MkdirTemp("", "berth-docs-")
 	if err != nil {

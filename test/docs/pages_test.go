@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// page runs the blocks of a page. With a folder they begin there, else in an empty one.
+// page runs the blocks of a page. With a directory they begin there, else in an empty one.
 func page(t *testing.T, name, dir string, env ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", name))
@@ -37,7 +37,7 @@ func page(t *testing.T, name, dir string, env ...string) {
 // limit is what one block may take, on a machine with much else to do.
 const limit = 5 * time.Minute
 
-// commands is a folder with berth under a name, for PATH, that keeps to the test's
+// commands is a directory with berth under a name, for PATH, that keeps to the test's
 // own state.
 func commands(t *testing.T, b *harness.Box, names ...string) string {
 	t.Helper()
@@ -65,8 +65,8 @@ func TestTutorial(t *testing.T) {
 	page(t, "docs/tutorial.md", "", commands(t, b, "berth"))
 }
 
-// The README is for somebody who has just cloned the repository, so its commands
-// run in a folder that looks like that, with what was built already.
+// The README is for a user who has just cloned the repository, so its commands
+// run in a directory that looks like that, with what was built already.
 func TestReadme(t *testing.T) {
 	b := harness.New(t)
 	env := commands(t, b, "berth")

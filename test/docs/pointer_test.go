@@ -10,7 +10,7 @@ import (
 )
 
 // Messages name an entry of a configuration in one form, "FILE: /pointer: what is wrong", so that
-// whoever searches for one finds it.
+// a search for one finds it.
 func TestOneFormOfPointers(t *testing.T) {
 	wrong := regexp.MustCompile("[\"`](config\\.json|process) (/|%s|%w|\" \\+)|[\"`]config\\.json: /linux/resources: %w|Errorf\\(\"/(process|linux|mounts|hooks|root)/")
 	files := 0

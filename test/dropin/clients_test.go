@@ -173,7 +173,7 @@ func build(t *testing.T, b *harness.Box, c client) {
 	t.Helper()
 	dir := filepath.Dir(b.WriteFile("context/Dockerfile", "FROM "+image+"\nCOPY note /note\nRUN cat /note > /made && id -u >> /made\nUSER 1000\nRUN id -u > /tmp/user\nCMD cat /made /tmp/user\n", 0o644))
 	b.WriteFile("context/note", "a note\n", 0o644)
-	// Images are for whoever may read their files.
+	// Images are for all who may read their files.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,9 @@
 // podman, as they are installed, a later dockerd that fetch-docker fetches, and the CRI-O that
 // test/crio/build builds, configured as docs/docker.md, docs/podman.md and docs/cri-o.md say.
 //
-// A test gets the folders in which clients are configured and keep their things
+// A test gets the directories in which clients are configured and keep their things
 // (/etc, /run, /dev/shm, /usr/local, /var/lib) as copies of its own, in the tests' mount
-// namespace: what it installs, configures and makes there nobody else sees, and it
+// namespace: what it installs, configures and makes there no other process sees, and it
 // goes with the test. What is left of containers at the end fails it.
 //
 // It knows how clients are started and what they may leave behind. What is asked of

@@ -117,7 +117,7 @@ func isChildOf(t *testing.T, d *Docker, name, program string) {
 	}
 }
 
-// knows says whether the engine has a container in a state folder.
+// knows says whether the engine has a container in a state directory.
 func (d *Docker) knows(root, name string) {
 	b := d.Machine.b
 	b.T.Helper()

@@ -22,7 +22,7 @@ func NeedTime(t testing.TB) {
 	}
 }
 
-// Machine is what clients find of the machine: its own folders, with those of a
+// Machine is what clients find of the machine: its own directories, with those of a
 // box in the place of the ones that they write to.
 type Machine struct {
 	b *harness.Box
@@ -34,7 +34,7 @@ type Machine struct {
 	before  []string // cgroups that podman's containers have, of whomever
 }
 
-// NewMachine makes the folders, puts them in place until the end of the test, and
+// NewMachine makes the directories, puts them in place until the end of the test, and
 // looks then for what containers have left.
 func NewMachine(b *harness.Box) *Machine {
 	b.T.Helper()
@@ -43,7 +43,8 @@ func NewMachine(b *harness.Box) *Machine {
 	m.must(os.MkdirAll(m.Bin, 0o755))
 	m.before = m.podmanCgroups()
 	over := b.Path("over")
-	// The upper folder of an overlay may not be on one, as the root of a machine in a container is.
+	// The upper directory of an overlay may not be on one, as the root of a machine in a container
+	// is.
 	m.mount("tmpfs", over, "tmpfs", "mode=755")
 	for _, dir := range []string{"/etc", "/usr/local", "/var/lib"} {
 		upper, work := filepath.Join(over, dir, "upper"), filepath.Join(over, dir, "work")
@@ -59,7 +60,7 @@ func NewMachine(b *harness.Box) *Machine {
 		m.must(os.MkdirAll(own, 0o755))
 		m.mountAs(own, dir, "", unix.MS_BIND, "")
 	}
-	// A client that somebody has put there is not the one under test.
+	// A client that was there before is not the one under test.
 	for _, name := range []string{"docker", "dockerd", "podman"} {
 		if err := os.Remove("/usr/local/bin/" + name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			b.T.Fatal(err)

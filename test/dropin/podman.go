@@ -60,7 +60,7 @@ func (p *Podman) AsOrdinaryUser() {
 	}
 	home := p.Own("home")
 	// As logind makes it. The command by which conmon has podman note a container's end refuses
-	// paths of more than 50 characters, and whoever waits for the end then does so for 20 seconds.
+	// paths of more than 50 characters, and a wait for the end then takes 20 seconds.
 	runtime := fmt.Sprintf("/run/user/%d", p.uid)
 	p.must(os.MkdirAll(filepath.Dir(runtime), 0o755))
 	p.must(os.Mkdir(runtime, 0o700))
@@ -110,7 +110,7 @@ func (p *Podman) Become() []string {
 	return []string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--"}
 }
 
-// Own makes a folder in the box that is the user's.
+// Own makes a directory in the box that is the user's.
 func (p *Podman) Own(name string) string {
 	p.b.T.Helper()
 	dir := p.b.Path(name)

@@ -62,7 +62,7 @@ func TestPodmanRootless(t *testing.T) {
 
 	statuses(t, p)
 	confinement(t, p, b.WriteFile("seccomp.json", noMkdir, 0o644))
-	// Without a cgroup of his own, he can't freeze.
+	// Without a cgroup of their own, users can't freeze.
 	life(t, b, p, false)
 	together(t, p)
 	podmanHealth(t, p)

@@ -14,7 +14,7 @@ const mark = "BERTH_TEST_MARK"
 // A Box is what one test has to itself.
 type Box struct {
 	T testing.TB
-	// Dir is the test's folder. What is put there is removed with it.
+	// Dir is the test's directory. What is put there is removed with it.
 	Dir string
 	// Root is the engine's state root.
 	Root string
@@ -69,10 +69,10 @@ func newBox(t testing.TB) *Box {
 	return b
 }
 
-// Path names a file in the test's folder.
+// Path names a file in the test's directory.
 func (b *Box) Path(name string) string { return filepath.Join(b.Dir, name) }
 
-// WriteFile puts a file into the test's folder.
+// WriteFile puts a file into the test's directory.
 func (b *Box) WriteFile(name, content string, mode os.FileMode) string {
 	b.T.Helper()
 	path := b.Path(name)

@@ -66,7 +66,7 @@ func (c *Container) CgroupFile(controller, v1, v2 string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// Cgroups are the folders of all hierarchies whose name has the test's tag.
+// Cgroups are the directories of all hierarchies whose name has the test's tag.
 func (b *Box) Cgroups() []string {
 	b.T.Helper()
 	var found []string

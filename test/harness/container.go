@@ -49,7 +49,7 @@ func (b *Box) Container(args ...string) *Container {
 	return c
 }
 
-// Rootfs is the folder of the root file system.
+// Rootfs is the directory of the root file system.
 func (c *Container) Rootfs() string { return filepath.Join(c.Dir, "rootfs") }
 
 // Path is the host's name of a path in the container's root file system.

@@ -1,6 +1,6 @@
 // Package harness runs the built engine against real containers, for black-box tests.
 //
-// A test takes a Box (New): a folder, a state root, and names that nobody else uses; from it
+// A test takes a Box (New): a directory, a state root, and names that no other test uses; from it
 // containers (Box.Container), whose bundle is written when they are first created or run. The
 // engine is only ever called as a program; its answers are what it prints, its exit status, and
 // what the helper program (test/inside) finds inside the container. When the test ends the Box

@@ -23,7 +23,7 @@ type Message struct {
 	FDs  []int
 }
 
-// FDSocket makes a socket with the name in the test's folder.
+// FDSocket makes a socket with the name in the test's directory.
 func (b *Box) FDSocket(name string) *FDSocket {
 	b.T.Helper()
 	s := &FDSocket{Path: b.Path(name), box: b}

@@ -93,7 +93,7 @@ func (b *Box) leakedMounts() {
 // RootMark is the file by which the engine knows a state root as its own.
 const RootMark = "berth:root"
 
-// leakedFiles looks where only the engine writes: its state root and its folder for temporary
+// leakedFiles looks where only the engine writes: its state root and its directory for temporary
 // files. The root itself may stay.
 func (b *Box) leakedFiles() {
 	b.T.Helper()
@@ -127,7 +127,7 @@ func openFDs() map[string]string {
 	fds := map[string]string{}
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {
-		// The descriptor of the folder that was read is gone again.
+		// The descriptor of the directory that was read is gone again.
 		if target, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
 			fds[e.Name()] = target
 		}

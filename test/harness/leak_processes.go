@@ -60,7 +60,7 @@ func (b *Box) ours(pid int) string {
 }
 
 // environment is what a process was started with. In the middle of an exec it reads as empty or cut
-// off: the old memory goes under whoever reads it, and the new one is not filled yet. So it is
+// off: the old memory goes while it is read, and the new one is not filled yet. So it is
 // believed when two readings agree, and "nothing" only after a while.
 func environment(pid int) []string {
 	var last []byte

@@ -16,8 +16,8 @@ import (
 // ownMounts tells the second run of the test program that it already has its own mount namespace.
 const ownMounts = "BERTH_TEST_OWN_MOUNTS"
 
-// session is the folder of this run of the test program: the binaries, and below it the folder of
-// each test.
+// session is the directory of this run of the test program: the binaries, and below it the
+// directory of each test.
 var session string
 
 // Main runs the tests of a package; it does not return.
@@ -81,7 +81,7 @@ func run(m *testing.M) int {
 }
 
 func prepare() (err error) {
-	// What the shell of whoever runs the tests has open is nobody's here: criu would find it in the
+	// What the shell that runs the tests has open belongs to no test: criu would find it in the
 	// processes that it is tried on.
 	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
 		return os.NewSyscallError("close_range", err) // before Linux 5.11 it can't mark them

@@ -15,7 +15,7 @@ import (
 type OrdinaryUser struct {
 	UID int
 	box *Box
-	// First is the first of his subordinate ids, of which there are Subordinate; 0 for none.
+	// First is the first of the user's subordinate ids, of which there are Subordinate; 0 for none.
 	First, Subordinate int
 }
 
@@ -70,7 +70,7 @@ func (u *OrdinaryUser) Container(args ...string) *Container {
 		c.Spec.Linux.UIDMappings = append(c.Spec.Linux.UIDMappings, more)
 		c.Spec.Linux.GIDMappings = append(c.Spec.Linux.GIDMappings, more)
 	}
-	// The folders only: the programs in them are links to what other tests use too.
+	// The directories only: the programs in them are links to what other tests use too.
 	b.must(filepath.WalkDir(c.Dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			err = os.Chown(path, u.UID, u.UID)

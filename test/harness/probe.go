@@ -83,7 +83,7 @@ func HasCapability(t testing.TB, number int) bool {
 }
 
 // NeedV2 skips the test where the host has no cgroup v2 hierarchy, not even a hybrid host's, and
-// returns its folder.
+// returns its directory.
 func NeedV2(t testing.TB) string {
 	t.Helper()
 	for _, h := range Hierarchies(t) {

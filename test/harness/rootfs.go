@@ -18,7 +18,7 @@ var applets = sync.OnceValues(func() ([]string, error) {
 	return strings.Fields(string(out)), err
 })
 
-// MakeRootfs fills a folder with busybox, its applets as links, the helper as /inside, and the
+// MakeRootfs fills a directory with busybox, its applets as links, the helper as /inside, and the
 // files that programs expect.
 func MakeRootfs(t testing.TB, root string) {
 	t.Helper()

@@ -100,7 +100,7 @@ func (s *StandIn) place(unit string) string {
 	return "/" + standInSlice + "/" + unit
 }
 
-// dirs are the folders of one of its cgroups.
+// dirs are the directories of one of its cgroups.
 func (s *StandIn) dirs(path string) []string {
 	var dirs []string
 	for _, h := range s.hierarchies {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/api.txt anew")
 
-// What strangers may call of the libraries is on a list: whoever adds to it means to, and whoever
+// What strangers may call of the libraries is on a list: who adds to it means to, and who
 // takes away sees whom it breaks. (go test ./test/house -run TestAPI -update writes it anew.)
 func TestAPI(t *testing.T) {
 	var got []string

@@ -38,7 +38,7 @@ func behaves(t *testing.T, berth string) {
 	}
 }
 
-// Whatever flags somebody builds with gives a program that works and does not complain at each run.
+// A build with any flags gives a program that works and does not complain at each run.
 func TestOtherBuildsBehave(t *testing.T) {
 	if testing.Short() {
 		t.Skip("linking berth in four ways is not short")

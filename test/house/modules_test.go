@@ -13,7 +13,7 @@ import (
 
 const module = "github.com/berth-runtime/berth"
 
-// top is the folder of the repository.
+// top is the directory of the repository.
 func top(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../..")
@@ -23,7 +23,7 @@ func top(t *testing.T) string {
 	return dir
 }
 
-// goCommand runs go in a folder, outside of any workspace, with more environment.
+// goCommand runs go in a directory, outside of any workspace, with more environment.
 func goCommand(t *testing.T, dir string, env []string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
@@ -87,7 +87,7 @@ func uses(t *testing.T, packages ...string) string {
 	return dir
 }
 
-// Whoever imports a library gets what the library needs, and neither our oracles nor our tools.
+// With a library comes what the library needs, and neither our oracles nor our tools.
 func TestLibrariesBringTwoRequirements(t *testing.T) {
 	for _, library := range []string{"cgroup", "seccomp"} {
 		t.Run(library, func(t *testing.T) {

@@ -149,7 +149,8 @@ func terminal() *view.TTY {
 	return t
 }
 
-// files describes the named paths; of a name that ends in a slash, dirs lists the folder instead.
+// files describes the named paths; of a name that ends in a slash, dirs lists the directory
+// instead.
 func files(names []string) map[string]view.File {
 	out := map[string]view.File{}
 	for _, name := range names {

@@ -68,7 +68,7 @@ func replacing(make func(name string, a []string) error) func([]string) (string,
 
 var leased *os.File
 
-// lease holds up whoever opens a file until it is given up, which it is when the next one is taken
+// lease holds up every open of a file until it is given up, which it is when the next one is taken
 // or by the kernel after its time.
 func lease(a []string) (string, error) {
 	if leased != nil {

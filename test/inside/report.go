@@ -179,7 +179,7 @@ func tree(roots ...string) []view.File {
 	return out
 }
 
-// kernels tells whether a folder is of proc, sysfs or cgroup.
+// kernels tells whether a directory is of proc, sysfs or cgroup.
 func kernels(path string) bool {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holdLease is lease FILE SAY: takes a write lease on a file, which holds up whoever opens it, and
+// holdLease is lease FILE SAY: takes a write lease on a file, which holds up every open of it, and
 // says so by the file SAY.
 func holdLease(words []string) {
 	signal.Ignore(unix.SIGIO) // by which it is asked for
@@ -18,8 +18,8 @@ func holdLease(words []string) {
 	stall(err, words[1])
 }
 
-// mute FOLDER SAY: mounts a file system on a folder whose server, which descriptor 3 would be for,
-// never answers.
+// mute FOLDER SAY: mounts a file system on a directory whose server, which descriptor 3 would be
+// for, never answers.
 func mute(words []string) {
 	stall(unix.Mount("mute", words[0], "fuse", 0, "fd=3,rootmode=40000,user_id=0,group_id=0,allow_other"), words[1])
 }

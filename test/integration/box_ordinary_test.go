@@ -30,7 +30,7 @@ func TestBoxOfOrdinaryUser(t *testing.T) {
 			}
 			box(b, "--", "no-such-command").Run().Exits(t, 127)
 			box(b, "--timeout", "200ms", "--", "/bin/sh", "-c", "sleep 100000 & sleep 100000").Run().Exits(t, 124)
-			// No cgroup is his, so a limit is refused, in a sentence with the way to one.
+			// The user has no cgroup, so a limit is refused, in a sentence with the way to one.
 			if r := box(b, "--memory", "100M", "--", "/bin/true").Run(); r.Code != 125 || !strings.Contains(r.Stderr, wayToLimits(t)) || strings.Count(r.Stderr, "\n") != 1 {
 				t.Errorf("%d: %q", r.Code, r.Stderr)
 			}

@@ -29,7 +29,7 @@ type boxReport struct {
 	Pids struct{ Limit, Refused uint64 } `json:"pids"`
 }
 
-// box prepares a box whose current folder is the test's.
+// box prepares a box whose current directory is the test's.
 func box(b *harness.Box, args ...string) *harness.Command {
 	c := b.Command(append([]string{"box"}, args...)...)
 	c.Dir = b.Dir
@@ -53,7 +53,7 @@ func TestBoxDiscardsWrites(t *testing.T) {
 	b := harness.NewForAnyone(t)
 	file := b.WriteFile("file", "before\n", 0o644)
 	b.WriteFile("sub/other", "before\n", 0o644)
-	// A folder beside the current one is overlaid, the current one is as it is.
+	// A directory beside the current one is overlaid, the current one is as it is.
 	c := box(b, "--", "/bin/sh", "-c", `
 		cat sub/other; echo after > sub/other 2>/dev/null || echo refused
 		for dir in /etc /usr "$HOME"; do echo made > $dir/berth-box-test && cat $dir/berth-box-test; done
@@ -290,7 +290,7 @@ func TestBoxTerminal(t *testing.T) {
 	}
 }
 
-// An ordinary user without a cgroup of his own gets no limits, and is told so.
+// An ordinary user without a cgroup of their own gets no limits, and is told so.
 func TestBoxRefusesLimitsThatItCannotSet(t *testing.T) {
 	if os.Geteuid() == 0 {
 		harness.Skip(t, "needs an ordinary user")

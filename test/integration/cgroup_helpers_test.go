@@ -38,7 +38,7 @@ func needCgroupTools(b *harness.Box) {
 	}
 }
 
-// dirOf is the cgroup's folder in the hierarchy of a controller.
+// dirOf is the cgroup's directory in the hierarchy of a controller.
 func dirOf(t *testing.T, controller, path string) string {
 	t.Helper()
 	return filepath.Join(harness.Controller(t, controller).Dir, path)

@@ -61,7 +61,7 @@ func TestCgroupOwnershipOnVersion1(t *testing.T) {
 	}
 }
 
-// On version 2 the folder and the files that the kernel names are the container's, under the
+// On version 2 the directory and the files that the kernel names are the container's, under the
 // conditions of the specification; no other file is.
 func TestCgroupOwnershipOnVersion2(t *testing.T) {
 	hierarchies := harness.Hierarchies(t)
@@ -127,7 +127,7 @@ func TestCgroupNamedAsAFile(t *testing.T) {
 	}
 }
 
-// What somebody else made is left alone, unless forced.
+// What others made is left alone, unless forced.
 func TestCgroupOfSomebodyElse(t *testing.T) {
 	b := harness.New(t)
 	needCgroupTools(b)

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Whoever may set a cgroup's limits may not by that put processes into it.
+// The right to set a cgroup's limits is not the right to put processes into it.
 func TestCgroupAdminIsNotForTasks(t *testing.T) {
 	b := harness.New(t)
 	needCgroupTools(b)

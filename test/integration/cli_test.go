@@ -109,7 +109,7 @@ func TestFlagsOfOtherTimes(t *testing.T) {
 	}
 }
 
-// A root folder that isn't there is made, and for its owner alone: there are configs in it.
+// A root directory that isn't there is made, and for its owner alone: there are configs in it.
 func TestRootIsMade(t *testing.T) {
 	b := harness.New(t)
 	b.Root = b.Path("deep/er/root")

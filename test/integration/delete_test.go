@@ -78,7 +78,7 @@ func TestDeleteRemovesCgroupsBelow(t *testing.T) {
 	c.WaitExit()
 }
 
-// What a crash may leave: a state folder without a state, or with half of one.
+// What a crash may leave: a state directory without a state, or with half of one.
 func TestDeleteForceOfHalfMadeStates(t *testing.T) {
 	for _, test := range []struct {
 		name  string

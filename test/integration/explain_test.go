@@ -12,7 +12,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// explain needs no root and touches nothing: whoever has a bundle can see what would be done with
+// explain needs no root and touches nothing: with a bundle any user can see what would be done with
 // it.
 func TestExplain(t *testing.T) {
 	b := harness.New(t)

@@ -84,8 +84,8 @@ func TestListenFDs(t *testing.T) {
 	c.Extra = extraFiles(b, "three ", "four ", "five")
 	c.Env = []string{"LISTEN_FDS=2", "LISTEN_FDNAMES=x:y"}
 	cmd := c.Command("run", []string{"--preserve-fds", "1"})
-	// They are for whoever has this pid, which only the process itself knows before it becomes the
-	// engine.
+	// They are for the process with this pid, which only the process itself knows before it becomes
+	// the engine.
 	cmd.Wrap = []string{"/bin/sh", "-c", `export LISTEN_PID=$$; exec "$0" "$@"`}
 	r := cmd.Run().OK(t)
 	lines := r.Lines()

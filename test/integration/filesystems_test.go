@@ -126,7 +126,7 @@ func TestReadonlyRoot(t *testing.T) {
 	}
 	harness.Allowed(t, got, "create=/dev/shm/new", "create=/dev/new")
 	harness.HasOptions(t, harness.MountAt(t, c.Look(), "/"), "ro")
-	// It is the mount that is read-only, not the folder on the host.
+	// It is the mount that is read-only, not the directory on the host.
 	c.WriteFile("written-from-outside", "", 0o644)
 }
 

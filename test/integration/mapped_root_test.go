@@ -15,7 +15,7 @@ import (
 
 // mappedRoot makes a container that needs no user namespace of its own, and calls for it by an
 // ordinary user who is root of a user namespace, as Podman makes them: with no --root, and
-// XDG_RUNTIME_DIR for a place of his own.
+// XDG_RUNTIME_DIR for a place of its own.
 func mappedRoot(t *testing.T) (dir string, c *harness.Container, call func(user string, args ...string) harness.Result) {
 	t.Helper()
 	b := harness.New(t)
@@ -73,14 +73,14 @@ func TestMappedRootNeedsCgroup(t *testing.T) {
 }
 
 // A whole system inside a user namespace has a /run of its own, and its root is called so. Here
-// /run is not his.
+// /run is not the user's.
 func TestMappedRootOfWholeSystem(t *testing.T) {
 	_, c, call := mappedRoot(t)
 	call("root", "run", "--bundle", c.Dir, c.ID).Fails(t, "/run/berth")
 }
 
 // Where the pid namespace is the caller's, he may not make a procfs of it: a kernel parameter is
-// set through his own.
+// set through the user's own.
 func TestMappedRootSetsSysctlBesideCallersProcesses(t *testing.T) {
 	_, c, call := mappedRoot(t)
 	c.Spec.Linux.Namespaces = without(c.Spec.Linux.Namespaces, specs.PIDNamespace)

@@ -10,9 +10,9 @@ import (
 )
 
 // mistake is a command line that is wrong, and all that is said about it. $id is the container,
-// $bundle its bundle, $root the root folder, and $empty a folder in which there is nothing but
-// "open", which others may write to. Where the machine or the kernel has a word of its own in the
-// message stands "…".
+// $bundle its bundle, $root the root directory, and $empty a directory in which there is nothing
+// but "open", which others may write to. Where the machine or the kernel has a word of its own in
+// the message stands "…".
 type mistake struct{ line, message string }
 
 var (

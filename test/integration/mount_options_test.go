@@ -124,7 +124,7 @@ func TestReadOnlyTmpfsIsFilledFirst(t *testing.T) {
 	harness.Allowed(t, tried, "create=/dev/shm/made", "read=/copied/file")
 }
 
-// restricted is a folder on a file system that the host has mounted with all restrictions.
+// restricted is a directory on a file system that the host has mounted with all restrictions.
 func restricted(t *testing.T, b *harness.Box) string {
 	t.Helper()
 	source := b.Path("restricted")

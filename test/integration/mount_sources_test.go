@@ -205,7 +205,7 @@ func TestMountTargetIsADanglingLink(t *testing.T) {
 	}
 }
 
-// homeOf makes a home that nobody but its owner may enter, with a folder and a file in it that
+// homeOf makes a home that nobody but its owner may enter, with a directory and a file in it that
 // everybody may read.
 func homeOf(t *testing.T, b *harness.Box, uid int) string {
 	t.Helper()
@@ -226,7 +226,8 @@ func homeOf(t *testing.T, b *harness.Box, uid int) string {
 	return home
 }
 
-// The way to a source may lead through a folder that the container's users could not enter: a home.
+// The way to a source may lead through a directory that the container's users could not enter: a
+// home.
 func TestMountSourceInAPrivateHome(t *testing.T) {
 	const uid = 100000 // not the container's, whose ids begin above
 	b := harness.New(t)

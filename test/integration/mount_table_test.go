@@ -37,8 +37,8 @@ func mountsAt(t *testing.T, table []view.Mount, path string) []view.Mount {
 	return found
 }
 
-// What the host mounts below the root file system's folder later is none of the container's, unless
-// its config asks for a slave.
+// What the host mounts below the root file system's directory later is none of the container's,
+// unless its config asks for a slave.
 func TestTheRootIsNotTheHostsPeer(t *testing.T) {
 	for _, propagation := range []string{"", "private", "rprivate"} {
 		c := harness.New(t).Container()

@@ -146,7 +146,7 @@ func TestPlaceUnderSystemd(t *testing.T) {
 		t.Errorf("TasksMax=%s, want 33", got)
 	}
 	c.Delete("--force")
-	// An absolute path is the client's choice: as an ordinary user it is not his, and left out.
+	// An absolute path is the client's choice: an ordinary user may not use it, so it is left out.
 	if os.Geteuid() == 0 {
 		c = unplaced(b, "/"+b.Tag+"/chosen", "sleep", "600")
 		c.RunDetached()

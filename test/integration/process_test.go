@@ -41,7 +41,7 @@ func TestLookupInPath(t *testing.T) {
 	}
 }
 
-// A folder of that name is passed over, and no program where there is nothing else.
+// A directory of that name is passed over, and no program where there is nothing else.
 func TestLookupPassesOverFolders(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("tool")
@@ -58,7 +58,7 @@ func TestLookupPassesOverFolders(t *testing.T) {
 	}
 }
 
-// Of a variable that is given twice the last value holds, whoever reads it: exec --env changes what
+// Of a variable that is given twice the last value holds, for every reader: exec --env changes what
 // the config says.
 func TestVariableTwice(t *testing.T) {
 	b := harness.New(t)
@@ -77,7 +77,7 @@ func TestVariableTwice(t *testing.T) {
 	}
 }
 
-// A name with a slash is not a name for PATH: it is relative to the working folder.
+// A name with a slash is not a name for PATH: it is relative to the working directory.
 func TestRelativeProgram(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("./tool")
@@ -98,7 +98,7 @@ func TestCwd(t *testing.T) {
 	}
 }
 
-// As runc does, a working folder that isn't there is made, for root.
+// As runc does, a working directory that isn't there is made, for root.
 func TestCwdIsMade(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()
@@ -108,8 +108,8 @@ func TestCwdIsMade(t *testing.T) {
 	}
 }
 
-// A working folder that only root may enter is entered before the user is changed, or refused: both
-// are seen in the wild. What must not be is a process somewhere else.
+// A working directory that only root may enter is entered before the user is changed, or refused:
+// both are seen in the wild. What must not be is a process somewhere else.
 func TestCwdThatTheUserMayNotEnter(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container()
@@ -134,7 +134,7 @@ func TestCwdMustBeAFolder(t *testing.T) {
 	c.Run().Fails(t, "/etc/passwd", "not a directory")
 }
 
-// A descriptor of the host's could be a way out: the working folder is checked to be in the
+// A descriptor of the host's could be a way out: the working directory is checked to be in the
 // container.
 func TestCwdByDescriptorIsRefused(t *testing.T) {
 	for fd := 3; fd < 20; fd++ {

@@ -51,7 +51,7 @@ func TestTwoStartsOfOneContainer(t *testing.T) {
 	c.WaitExit()
 }
 
-// Whoever comes first, delete --force leaves nothing, and start fails or is undone.
+// Whichever comes first, delete --force leaves nothing, and start fails or is undone.
 func TestStartAgainstDelete(t *testing.T) {
 	b := harness.New(t)
 	for range 5 {

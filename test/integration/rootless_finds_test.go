@@ -10,7 +10,7 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// An ordinary user may raise the score of his processes, or say what it is anyway; to lower it
+// An ordinary user may raise the score of their processes, or say what it is anyway; to lower it
 // takes more.
 func TestOrdinaryUserOOMScore(t *testing.T) {
 	for _, score := range []int{0, 500, 1000} {

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// Killed before it tells anybody anything, be it a file or systemd, create leaves something that
+// Killed before it tells others anything, be it a file or systemd, create leaves something that
 // delete --force removes, or gc: state, processes, and the unit, which systemd may have made or
 // not. Every message and every record is a write; strace kills whoever of the engine first comes to
 // its Nth.

@@ -70,7 +70,7 @@ func TestUnitFrozenPlace(t *testing.T) {
 	}
 }
 
-// Of a paused container that somebody kills, delete leaves no unit, frozen or failed.
+// Of a paused container that is killed, delete leaves no unit, frozen or failed.
 func TestUnitPausedAndKilled(t *testing.T) {
 	b := withSystemd(t)
 	needV2(t)

@@ -27,7 +27,7 @@ func limitsOf(t *testing.T, c *harness.Container) map[string]string {
 	return limits
 }
 
-// Limits are shown as they are now, whoever has set them.
+// Limits are shown as they are now, by whichever program they were set.
 func TestUnitInspectLimits(t *testing.T) {
 	b := withSystemd(t)
 	if os.Geteuid() != 0 {

@@ -50,7 +50,7 @@ var v2Rows = []unitRow{
 }
 
 // v2MoreRows are properties that systemd has got since the driver's tables were written. DISK is
-// the one that has the root folder.
+// the one that has the root directory.
 var v2MoreRows = []unitRow{
 	{"blockIO.weight", "/blockIO/weight", `{"blockIO":{"weight":500}}`, "IOWeight", "4950", "io", "io.weight", "default 4950"},
 	{"blockIO.throttleReadBpsDevice", "/blockIO/throttleReadBpsDevice/*", `{"blockIO":{"throttleReadBpsDevice":[{"major":MAJOR,"minor":MINOR,"rate":5000}]}}`, "IOReadBandwidthMax", "/dev/block/DISK 5000", "io", "io.max", "DISK rbps=5000 wbps=max riops=max wiops=max"},

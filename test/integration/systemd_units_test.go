@@ -285,7 +285,7 @@ func TestUnitAsksNobody(t *testing.T) {
 		t.Helper()
 		r, talked := connects(cmd)
 		if talked {
-			t.Errorf("%q talked to somebody", cmd.Args)
+			t.Errorf("%q talked to a bus", cmd.Args)
 		}
 		return r
 	}

@@ -62,7 +62,7 @@ type machine struct {
 	conf    string
 }
 
-// mine refuses machines that somebody else may care for.
+// mine refuses machines that others may care for.
 func mine(t *testing.T) *machine {
 	t.Helper()
 	if os.Geteuid() != 0 {

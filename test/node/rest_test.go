@@ -69,7 +69,7 @@ func (r *resting) start(cmd *exec.Cmd) {
 		}
 	})
 	for until := time.Now().Add(90 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if conn, err := net.Dial("unix", r.socket); err == nil { // that it is there says nothing: it is bound before anybody listens
+		if conn, err := net.Dial("unix", r.socket); err == nil { // that it is there says nothing: it is bound before listen(2)
 			conn.Close()
 			break
 		}

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// dist makes what is released, once for all tests. It is all in one folder, which TestMain removes.
+// dist makes what is released, once for all tests. It is all in one directory, which TestMain
+// removes.
 var dist = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(work, "dist")
 	text, err := exec.Command("../../build/scripts/dist", out).CombinedOutput()
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// made is the folder that build/scripts/dist has filled.
+// made is the directory that build/scripts/dist has filled.
 func made(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -124,7 +125,7 @@ func TestDistIsWhole(t *testing.T) {
 	}
 }
 
-// Whoever gets a package or an archive gets the licence as well, and the notices of what is linked
+// With a package or an archive comes the licence, and the notices of what is linked
 // in.
 func TestLicenceComesAlong(t *testing.T) {
 	want, err := os.ReadFile("../../LICENSE")

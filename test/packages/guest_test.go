@@ -85,7 +85,7 @@ func addFiles(t *testing.T, to map[string]string) {
 			if err != nil {
 				return err
 			}
-			switch notOurs := st.Dev != of.Dev || slices.Contains(own, path); { // /proc, /sys, the host's folders are on other devices
+			switch notOurs := st.Dev != of.Dev || slices.Contains(own, path); { // /proc, /sys, the host's directories are on other devices
 			case notOurs && e.IsDir():
 				return fs.SkipDir
 			case notOurs || ofDpkg(path):

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A package is installed over this machine's own root, whose changes go to a folder: what is in it
-// after a container has run and the package was purged is what it leaves behind. rpm runs its
+// A package is installed over this machine's own root, whose changes go to a directory: what is in
+// it after a container has run and the package was purged is what it leaves behind. rpm runs its
 // scripts here as it does elsewhere, but knows none of what it depends on.
 func TestPurgedPackageLeavesNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -64,7 +64,7 @@ func purgeInOverlay(t *testing.T, file string) {
 			return nil
 		}
 		if name == "/usr/share/zsh/site-functions" && strings.HasSuffix(file, ".rpm") {
-			return nil // a folder of the package filesystem, which Debian has not
+			return nil // a directory of the package filesystem, which Debian has not
 		}
 		looked++
 		var st unix.Stat_t
@@ -102,7 +102,7 @@ func ofDpkg(name string) bool {
 	return false
 }
 
-// overRoot gives what use is called with, below the folder $1, a root of its own.
+// overRoot gives what use is called with, below the directory $1, a root of its own.
 const overRoot = `
 dir=$1 package=$2
 mkdir "$dir/memory" "$dir/root" "$dir/changes"

@@ -15,7 +15,7 @@ func checkpointed(t *testing.T, criu string) *worker {
 	return w
 }
 
-// freshImages gives a checkpoint a folder of images of its own.
+// freshImages gives a checkpoint a directory of images of its own.
 func freshImages(w *worker) {
 	if err := os.RemoveAll(w.b.Path("images")); err != nil {
 		w.b.T.Fatal(err)

@@ -23,7 +23,7 @@ type crash struct {
 	of func(w *worker) []string
 	// prepare makes what the command needs, before each run.
 	prepare func(w *worker)
-	// recover is what somebody does who finds the results: by the number of the run, so that
+	// recover is what an operator does who finds the results: by the number of the run, so that
 	// several ways can take turns.
 	recover func(t *testing.T, w *worker, run int, about string)
 }

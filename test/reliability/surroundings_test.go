@@ -167,7 +167,7 @@ func TestPidsLimitDuringExec(t *testing.T) {
 	harness.Report(t, "surroundings", 4)
 }
 
-// Somebody else makes and removes the very cgroup while the container is made.
+// Another process makes and removes the very cgroup while the container is made.
 func TestCgroupMadeInBetween(t *testing.T) {
 	b := harness.New(t)
 	c := b.Container("/bin/true")

@@ -117,7 +117,7 @@ func TestHalfMadeIsRemoved(t *testing.T) {
 	}{
 		{"no pid file", "create false c, delete true c", false},
 		{"no terminal", "create false c, delete true c", true},
-		{"exists", "create false c", false}, // somebody else's stays
+		{"exists", "create false c", false}, // another's stays
 	} {
 		w := newWorld(t, test.wrong)
 		_, _, err := w.Create(context.Background(), &engine.Create{ID: "c", Bundle: w.bundle, Stdio: engine.Stdio{Terminal: test.terminal}})

@@ -40,7 +40,7 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// anyProcessOf says whether a process has a path in a folder on its command line.
+// anyProcessOf says whether a process has a path in a directory on its command line.
 func anyProcessOf(dir string) bool {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {

@@ -47,7 +47,7 @@ func executions(t *testing.T, programs ...string) (count func() int) {
 func TestNothingIsExecuted(t *testing.T) {
 	n := newNode(t)
 	programs := []string{n.binary}
-	// The shim finds copies of the runtimes, which nobody else on this machine executes.
+	// The shim finds copies of the runtimes, which nothing else on this machine executes.
 	dir := t.TempDir()
 	n.env = append(n.env, "PATH="+dir)
 	for _, name := range []string{"runc", "crun", "berth"} {

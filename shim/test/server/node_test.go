@@ -164,7 +164,7 @@ func (n *node) end() {
 	for _, path := range containers {
 		id := filepath.Base(path)
 		if id == harness.RootMark {
-			continue // the folder's own mark
+			continue // the directory's own mark
 		}
 		dir := filepath.Join(n.dir, "bundles", id)
 		n.t.Errorf("left: container %s", id)

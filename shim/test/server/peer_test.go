@@ -15,7 +15,7 @@ import (
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 )
 
-// Whoever can call a shim starts processes as root by it. So it answers nobody
+// A call to a shim can start processes as root. So it answers nobody
 // else, also where the permissions of its socket would let him in.
 func TestOtherUsersAreRefused(t *testing.T) {
 	n := newNode(t)

@@ -242,7 +242,7 @@ func TestKilledShimOfASandbox(t *testing.T) {
 	n.dead(b)
 	left, _ := filepath.Glob(filepath.Join(n.dir, "engine/*/*"))
 	for _, path := range left {
-		if filepath.Base(path) != harness.RootMark { // which stays with its folder
+		if filepath.Base(path) != harness.RootMark { // which stays with its directory
 			t.Errorf("left: %q", path)
 		}
 	}

@@ -1,4 +1,4 @@
-// The tests of this folder run the built shim as containerd does, and speak to
+// The tests of this directory run the built shim as containerd does, and speak to
 // it with containerd's own generated clients; containerd itself is played by the
 // test, which gives it bundles, takes its events and reads its log.
 package server_test

@@ -82,7 +82,7 @@ func TestStreams(t *testing.T) {
 	n.must(b.create(func(r *taskapi.CreateTaskRequest) { r.Stdin, r.Stdout, r.Stderr = in.uri(), out.uri(), err.uri() }))
 	n.must(b.begin(""))
 
-	// No more comes than was granted, and nobody else waits meanwhile.
+	// No more comes than was granted, and no other stream waits meanwhile.
 	out.grant(1000)
 	first := out.data()
 	if len(first) > 1000 || !strings.HasPrefix(string(first), "1\n2\n3\n") {

@@ -14,7 +14,7 @@ import (
 // With SystemdCgroup the container is a unit of systemd's, also for Update and
 // Stats, and what it died of is known when its cgroup has gone with the unit.
 // The init outlives the process that is killed: systemd removes the cgroup as soon
-// as it is empty, and may be faster than whoever wants to read it.
+// as it is empty, and may be faster than its reader.
 func TestSystemdCgroup(t *testing.T) {
 	n := newNode(t)
 	if _, err := os.Stat("/run/systemd/system"); err != nil {

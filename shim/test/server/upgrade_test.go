@@ -220,7 +220,7 @@ func TestUpgradedInEveryState(t *testing.T) {
 	n.wantEvents("c", "create", "start", "paused", "resumed", "exec-added", "exec-added", "delete", "exec-started", "exit waiting 0", "exit c 4", "delete")
 }
 
-// Kills for want of memory are told of after an upgrade, once, and those of before are not told of
+// OOM kills are told of after an upgrade, once, and those of before are not told of
 // again.
 func TestUpgradedOOM(t *testing.T) {
 	n := newNode(t)

@@ -87,7 +87,7 @@ var names = strings.Fields(`/shared/proc /shared/sys /shared/dev /shared/etc /sh
 // making are the commands that resolve names of the root.
 var making = []string{"run", "create", "start", "exec", "checkpoint", "restore"}
 
-// acts are all of them, outside is the canary's folder.
+// acts are all of them, outside is the canary's directory.
 func acts(outside string) []act {
 	var all []act
 	add := func(a ...act) { all = append(all, a...) }

@@ -37,7 +37,7 @@ func (t *trial) root() string {
 	return t.s.b.Root
 }
 
-// own is a folder that the caller may write to.
+// own is a directory that the caller may write to.
 func (t *trial) own() string {
 	if t.shape.rootless {
 		return t.s.b.Path("caller")
@@ -46,7 +46,7 @@ func (t *trial) own() string {
 }
 
 // handOver gives the caller what is theirs: the root file system as an image unpacked by them, and
-// a folder for their state. The programs in the root are links to what others use too.
+// a directory for their state. The programs in the root are links to what others use too.
 func (t *trial) handOver() {
 	test, id := t.s.b.T, t.s.caller()
 	test.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-runtime/berth/test/harness"
 )
 
-// canary is what nobody may change: a folder of the host's, a container with its cgroups and its
+// canary is what nobody may change: a directory of the host's, a container with its cgroups and its
 // state, the host's mounts and parameters.
 type canary struct {
 	b       *harness.Box
@@ -24,7 +24,7 @@ type canary struct {
 	controllers []string
 }
 
-// newCanary makes it. Its folder has what the names of the root could be mistaken for.
+// newCanary makes it. Its directory has what the names of the root could be mistaken for.
 func newCanary(b *harness.Box) *canary {
 	t := b.T
 	t.Helper()

@@ -3,7 +3,7 @@
 // The other tests of package attacks retrace ways that have worked before. This one knows none: it
 // puts together who could act, what they could do and when, and looks at what has come of it.
 //
-//   - A principal (agents_test.go, scene_test.go) is somebody with rights of their own: the
+//   - A principal (agents_test.go, scene_test.go) is a party with rights of its own: the
 //     container's payload, a sibling container that shares its root and a volume, another user of
 //     the host. Each is a real process that has just these rights, and runs "inside agent", which
 //     does what the test says; what it is allowed, the kernel decides. The author of a config and

@@ -249,7 +249,7 @@ func (r *run) make(s *scene, t *trial) *trial {
 	return t
 }
 
-// placed puts the canary's folder into the words of acts.
+// placed puts the canary's directory into the words of acts.
 func (s *scene) placed(at func(step) *act) func(step) *act {
 	return func(st step) *act {
 		a := at(st)

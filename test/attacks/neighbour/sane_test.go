@@ -68,7 +68,7 @@ func TestInvariantsSee(t *testing.T) {
 			t.Errorf("of another config: %q is not seen in\n%s", want, seen)
 		}
 	}
-	// Somebody with more than the poor one has, of the user's own.
+	// A process with more than the poor one has, of the user's own.
 	other := exec.Command(harness.Helper(t), "as", strconv.Itoa(s.userID), harness.Helper(t), "hang")
 	other.Env = append(os.Environ(), s.b.Mark())
 	check(t, other.Start())
@@ -78,7 +78,7 @@ func TestInvariantsSee(t *testing.T) {
 		poor.judge(deed{act: act{by: user, do: "reach="}, got: got})
 	}
 	if len(poor.broken) == 0 {
-		t.Error("who can trace somebody with more is not seen")
+		t.Error("who can trace a process with more is not seen")
 	}
 	check(t, other.Process.Kill())
 	_ = other.Wait()

@@ -128,8 +128,8 @@ func (s *scene) clear(dir string) {
 	}
 }
 
-// fresh makes the content of the root and the volume anew, in folders that stay, since the sibling
-// has them mounted.
+// fresh makes the content of the root and the volume anew, in directories that stay, since the
+// sibling has them mounted.
 func (s *scene) fresh() {
 	t := s.b.T
 	t.Helper()

@@ -27,7 +27,7 @@ var shapes = []shape{
 	{name: "nobody", make: nobody},
 	{name: "hooked", make: func(s *specs.Spec) {
 		nobody(s)
-		// Of the image, and so of whoever can write there.
+		// Of the image, and so of all who can write there.
 		s.Hooks = &specs.Hooks{StartContainer: []specs.Hook{{Path: "/inside", Args: []string{"inside", "try"}}}}
 	}},
 	{name: "mapped", make: func(s *specs.Spec) {

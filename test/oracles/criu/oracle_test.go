@@ -28,7 +28,7 @@ func filled() *criu.Options {
 	}
 }
 
-// request is the nth that a fake has heard, which keeps them in a folder.
+// request is the nth that a fake has heard, which keeps them in a directory.
 func request(t *testing.T, heard string, n int) *rpc.CriuReq {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(heard, strconv.Itoa(n)))

@@ -20,7 +20,7 @@ import (
 // fakeMode is the environment variable that makes the test binary a criu.
 const fakeMode = "BERTH_FAKE_CRIU"
 
-// fakeHeard is the one that names a folder, where every request that it gets is kept in a file.
+// fakeHeard is the one that names a directory, where every request that it gets is kept in a file.
 const fakeHeard = "BERTH_FAKE_CRIU_HEARD"
 
 func TestMain(m *testing.M) {
@@ -101,7 +101,7 @@ func fakeCriu(mode string) int {
 			send(&rpc.CriuResp{Type: r.Type, Success: proto.Bool(false), CrErrno: proto.Int32(int32(syscall.ESRCH)), CrErrmsg: proto.String("Error (criu/x.c:1): no such task\n")})
 		case mode == "restores":
 			// The file that is inherited is written to, by its number and key; what
-			// the folder is that was passed is proved by a file in it.
+			// the directory is that was passed is proved by a file in it.
 			for _, i := range r.GetOpts().GetInheritFd() {
 				if _, err := unix.Write(int(i.GetFd()), []byte(i.GetKey())); err != nil {
 					panic(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// Whoever listens anew for years does not use up the rules that the bus gives him.
+// Listening anew for years does not use up the rules that the bus gives him.
 func TestChangesLeaveNoRules(t *testing.T) {
 	f := newFake()
 	m := start(t, f)

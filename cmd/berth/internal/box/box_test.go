@@ -137,7 +137,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// The current folder is known by a path without links.
+// The current directory is known by a path without links.
 func TestAbs(t *testing.T) {
 	dir := realPath(t.TempDir())
 	if err := os.Mkdir(dir+"/real", 0o755); err != nil {

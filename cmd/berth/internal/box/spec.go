@@ -100,7 +100,7 @@ func (o *Options) Spec(c *Caller) (*specs.Spec, error) {
 	}
 	if c.UID != 0 {
 		// Ordinary users can be any user in a user namespace, as one id: nothing
-		// that is another's becomes his.
+		// that is another's becomes the user's.
 		s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
 		s.Linux.UIDMappings = []specs.LinuxIDMapping{{ContainerID: user.UID, HostID: uint32(c.UID), Size: 1}}
 		s.Linux.GIDMappings = []specs.LinuxIDMapping{{ContainerID: user.GID, HostID: uint32(c.GID), Size: 1}}

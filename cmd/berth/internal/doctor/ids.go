@@ -31,7 +31,7 @@ func (m *Machine) userName() string {
 // enough ids for an image: those of its users and of nobody (65534).
 const enoughIDs = 65536
 
-// subordinateIDs looks for the ids that a user may map besides his own
+// subordinateIDs looks for the ids that a user may map besides their own
 // (subuid(5)).
 func subordinateIDs(m *Machine) []Finding {
 	if m.UID == 0 {

@@ -253,7 +253,7 @@ func tryMemfd() error {
 		unix.Close(fd)
 	}
 	if err == unix.EACCES {
-		// vm.memfd_noexec is 2; who may mount takes a file of a tmpfs of his own.
+		// vm.memfd_noexec is 2; who may mount takes a file of a tmpfs of their own.
 		if fs, cause := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC); cause == nil {
 			unix.Close(fs)
 			return nil

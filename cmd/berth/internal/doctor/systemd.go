@@ -10,7 +10,7 @@ import (
 )
 
 // systemd looks for the manager itself, and for what an ordinary user's needs to
-// outlive his session.
+// outlive their session.
 func systemd(m *Machine) []Finding {
 	if !m.hasSystemd() {
 		return []Finding{{Check: "systemd", For: Everyone, State: Note, Found: "does not run here",
