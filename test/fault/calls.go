@@ -36,7 +36,7 @@ func (t *tracer) count(tid int, p *process, regs *unix.PtraceRegs) *call {
 	if !p.init && (runtimes(nr, regs) || wakes(tid, nr, regs)) {
 		return nil
 	}
-	c := &call{process: p.number, nr: nr, name: name(nr)}
+	c := &call{process: p.number, nr: nr, name: name(nr, regs)}
 	p.counts[c.name]++
 	c.n = p.counts[c.name]
 	if t.record != nil || t.fault.text != "" {
@@ -105,9 +105,14 @@ func runtimes(nr uint64, regs *unix.PtraceRegs) bool {
 }
 
 // name is the name of a call: a Program's, or one of those that the Go side of the engine makes
-// besides.
-func name(nr uint64) string {
+// besides. One that is made again until it has the answer has a name of its own: the numbers of
+// others don't depend on how often that was.
+func name(nr uint64, regs *unix.PtraceRegs) string {
 	switch nr {
+	case unix.SYS_WAITID:
+		if regs.Rdi == unix.P_PID {
+			return "waitid_pid"
+		}
 	case unix.SYS_NEWFSTATAT:
 		return "newfstatat"
 	case unix.SYS_FSTAT:
