@@ -129,16 +129,16 @@ func (c *container) liveExecs() int {
 
 // adopt takes over a process that the engine has just made.
 func (p *process) adopt(made *engine.Process) error {
-	child, err := p.container.service.Reaper.Adopt(made.Pid, p.onExit)
+	c := p.container
+	c.mu.Lock() // so that no end is noted of a process that is not
+	defer c.mu.Unlock()
+	child, err := c.service.Reaper.Adopt(made.Pid, p.onExit)
 	if err != nil {
 		if made.Console != nil {
 			made.Console.Close()
 		}
 		return err
 	}
-	c := p.container
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	told := p.pid == made.Pid
 	p.pid, p.child = made.Pid, child
 	if told {

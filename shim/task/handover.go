@@ -219,7 +219,7 @@ func (c *container) takeOver(h *wire.HandoverProcess, t *fds.Table) (_ *process,
 	if p.state == stopped {
 		close(p.done)
 	}
-	if e, known := s.Reaper.Noted(p.pid); known && h.Child && !p.ended {
+	if e, known := s.Reaper.Noted(p.pid); known && !p.ended {
 		h.Ended, p.ended, p.exit = true, true, e
 	}
 	switch {

@@ -123,6 +123,7 @@ func (s *Service) Revive() {
 	s.mu.Unlock()
 	for _, p := range all {
 		c := p.container
+		c.resolve(p)
 		c.mu.Lock()
 		again := p.ended && !p.settled
 		if !again {
@@ -136,6 +137,21 @@ func (s *Service) Revive() {
 		if again {
 			p.onExit(p.exit)
 		}
+	}
+}
+
+// resolve ends the starting of a process that no call may ever go on with, as its client can be gone:
+// neither its own end is told of while it is starting, nor the container's.
+func (c *container) resolve(p *process) {
+	c.mu.Lock()
+	starting := p.state == starting && p.heldFile == nil
+	c.mu.Unlock()
+	switch {
+	case !starting:
+	case p.execID == "" && c.initRuns():
+		c.service.work.do(func() { _ = c.finishInit(context.Background()) })
+	default:
+		c.hasStarted(p)
 	}
 }
 
