@@ -21,6 +21,8 @@ func (c *Container) Pause() error {
 	}
 	switch status := c.status(); status {
 	case specs.StateRunning, specs.StateCreated:
+	case Paused:
+		return fmt.Errorf("cannot pause container %s: it is %s (%w)", c.ID, status, ErrPaused)
 	default:
 		return fmt.Errorf("cannot pause container %s: it is %s (%w)", c.ID, status, ErrNotRunning)
 	}

@@ -70,6 +70,8 @@ var (
 	ErrNotRunning = errors.New("container not running")
 	ErrRunning    = errors.New("container is still running")
 	ErrNotPaused  = errors.New("container not paused")
+	// ErrPaused is an ErrNotRunning, and reads like it.
+	ErrPaused = fmt.Errorf("%w", ErrNotRunning)
 )
 
 // A BadID is a container id that can't be one.

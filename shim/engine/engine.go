@@ -13,6 +13,9 @@ import (
 var (
 	ErrNotFound   = errors.New("container does not exist")
 	ErrNotRunning = errors.New("process is not running")
+	// ErrAlready is in the error of a Pause where the container is paused, and of a Resume where it
+	// is not.
+	ErrAlready = errors.New("it is so already")
 	// ErrInvalid is in the error of a config, a process or resources that are not
 	// what the OCI runtime spec wants.
 	ErrInvalid = errors.New("invalid")

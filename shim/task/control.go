@@ -54,6 +54,15 @@ func (s *Service) kill(ctx context.Context, r *wire.KillRequest) (wire.Message, 
 	return &wire.Empty{}, nil
 }
 
+// doneBefore is no error where a shim that was killed has paused or resumed the container, and could
+// not say so any more.
+func doneBefore(ctx context.Context, err error) error {
+	if ttrpc.Resumed(ctx) && errors.Is(err, engine.ErrAlready) {
+		return nil
+	}
+	return err
+}
+
 func (s *Service) pause(ctx context.Context, r *wire.PauseRequest) (wire.Message, error) {
 	c, err := s.find(r.ID)
 	if err != nil {
@@ -72,7 +81,7 @@ func (s *Service) pause(ctx context.Context, r *wire.PauseRequest) (wire.Message
 	}
 	c.pausing = true
 	c.mu.Unlock()
-	err = c.handle.Pause(context.WithoutCancel(ctx))
+	err = doneBefore(ctx, c.handle.Pause(context.WithoutCancel(ctx)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pausing = false
@@ -103,7 +112,7 @@ func (s *Service) resume(ctx context.Context, r *wire.ResumeRequest) (wire.Messa
 		return nil, Failf(ttrpc.FailedPrecondition, "container %q is %s and cannot be resumed", c.id, c.init.status())
 	}
 	c.mu.Unlock()
-	if err := c.handle.Resume(context.WithoutCancel(ctx)); err != nil {
+	if err := doneBefore(ctx, c.handle.Resume(context.WithoutCancel(ctx))); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()

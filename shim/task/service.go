@@ -116,6 +116,8 @@ func withCode(err error) error {
 	switch {
 	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotRunning):
 		code = ttrpc.NotFound
+	case errors.Is(err, engine.ErrAlready):
+		code = ttrpc.FailedPrecondition
 	case errors.Is(err, engine.ErrInvalid):
 		code = ttrpc.InvalidArgument
 	case errors.Is(err, errors.ErrUnsupported):

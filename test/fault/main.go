@@ -26,6 +26,7 @@ func main() {
 	flag.StringVar(&fail, "fail", "", "`ERRNO` that the call fails with")
 	flag.IntVar(&t.fault.kill, "kill", -1, "`PROCESS` to kill after the call")
 	flag.IntVar(&t.fault.step, "step", 0, "`N` of the step whose maker is killed after it")
+	flag.IntVar(&t.fault.then, "then", 0, "`N` of the steps after that whose maker is killed, too")
 	flag.BoolVar(&t.kept, "kept", false, "count as steps all calls of the process that a shim's keeper has for a child, and of the inits those that change something")
 	flag.BoolVar(&t.fault.before, "before", false, "kill before the step, which is not made")
 	flag.BoolVar(&t.follows, "follow", false, "go on when the program has ended, until who it has left has ended too")
@@ -85,6 +86,7 @@ type fault struct {
 	kill   int
 	before bool // with step: the call is not made
 	step   int  // the maker is killed after this one of the steps, 0 for none
+	then   int  // so many steps later one is killed again, 0 for none
 	hit    string
 }
 
@@ -114,10 +116,13 @@ func (f *fault) parse(at, fail string) error {
 	return fmt.Errorf("-fail %s: no such errno", fail)
 }
 
+// last is the step after which nothing goes wrong any more.
+func (f *fault) last() int { return f.step + f.then }
+
 // is reports whether a call is the one, or one of those, that go wrong.
 func (f *fault) is(c *call) bool {
 	if f.step > 0 {
-		return f.step == c.step
+		return c.step == f.step || c.step == f.last()
 	}
 	if f.every != "" {
 		return c.name == f.every && (f.text == "" || strings.Contains(c.text, f.text))

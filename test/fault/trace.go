@@ -26,7 +26,7 @@ type tracer struct {
 	steps    int             // calls so far that change something
 	kept     bool            // steps are those of the process that a keeper has
 	follows  bool            // the end of the root is not the end
-	killed   int             // the process that was killed after its step
+	killed   int             // the process that was killed after the last of its steps
 	ending   bool            // the program is over; who is left is let go
 }
 
@@ -299,7 +299,9 @@ func (t *tracer) killAfter(p *process) {
 	for !p.own && p.parent != nil {
 		p = p.parent
 	}
-	t.killed = p.pid
+	if t.steps >= t.fault.last() {
+		t.killed = p.pid
+	}
 	t.killProcess(p.number)
 }
 

@@ -124,6 +124,8 @@ func kind(err error) error {
 		return fmt.Errorf("%w%w", err, hidden{engine.ErrInvalid})
 	case errors.Is(err, container.ErrNotExist):
 		return fmt.Errorf("%w%w", err, hidden{engine.ErrNotFound})
+	case errors.Is(err, container.ErrPaused), errors.Is(err, container.ErrNotPaused):
+		return fmt.Errorf("%w%w", err, hidden{engine.ErrAlready})
 	case errors.Is(err, container.ErrNotRunning):
 		return fmt.Errorf("%w%w", err, hidden{engine.ErrNotRunning})
 	}

@@ -101,6 +101,8 @@ func (r *Runtime) failure(verb string, status int, log *os.File, cause error) er
 		kind  error
 	}{
 		{"does not exist", engine.ErrNotFound},
+		{"not paused", engine.ErrAlready},
+		{"not running or created: paused", engine.ErrAlready},
 		{"not running", engine.ErrNotRunning},
 		{"process already finished", engine.ErrNotRunning},
 		{"no such process", engine.ErrNotRunning},

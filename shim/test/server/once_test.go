@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	"github.com/containerd/ttrpc"
@@ -30,29 +32,30 @@ import (
 // written each line once, and each event comes once and in its order.
 //
 // There are some thousands of such calls in a life: without BERTH_SOAK only some are tried, others
-// at each size of that.
+// on each day (BERTH_SEED).
 func TestOnceWhereverKilled(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("needs amd64: a keeper, and test/fault")
 	}
 	t.Setenv("BERTH_SHIM_KEEPER", "1")
 	n := newNode(t)
-	stride, first := 97, 1 // some twenty, each twice
+	stride := 97 // some twenty, each twice
 	if os.Getenv("BERTH_SOAK") != "" {
 		stride = 1
 	}
+	first := 1 + int(daySeed(t)%uint64(stride))
 	if text := os.Getenv("BERTH_STEPS"); text != "" { // FIRST:STRIDE
 		_, err := fmt.Sscanf(text, "%d:%d", &first, &stride)
 		n.must(err)
 	}
 	steps, step := 0, first
 	for ; !t.Failed(); step += stride {
-		after := n.liveOnce(step, false)
+		after := n.liveOnce(step, false, 0)
 		if !after || t.Failed() {
 			break
 		}
 		steps++
-		if n.liveOnce(step, true) {
+		if n.liveOnce(step, true, 0) {
 			steps++
 		}
 	}
@@ -64,11 +67,45 @@ func TestOnceWhereverKilled(t *testing.T) {
 	harness.Report(t, "keeper steps", int64(steps))
 }
 
-// liveOnce leads a life in which the shim is killed at a call. It reports false where there are
-// fewer calls.
-func (n *node) liveOnce(step int, before bool) bool {
+// The shim that comes after a killed one is killed, too, at some call of what it takes over, or later.
+func TestOnceThoughKilledTwice(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("needs amd64: a keeper, and test/fault")
+	}
+	t.Setenv("BERTH_SHIM_KEEPER", "1")
+	n := newNode(t)
+	lives := 24
+	if os.Getenv("BERTH_SOAK") != "" {
+		lives = 2000
+	}
+	// A life has at least so many calls, and a shim that takes over makes about so many before it
+	// serves.
+	const calls, takesOver = 1000, 400
+	random := rand.New(rand.NewPCG(daySeed(t), 0))
+	for i := 0; i < lives && !t.Failed(); i++ {
+		n.liveOnce(1+random.IntN(calls), random.IntN(2) == 0, 1+random.IntN(takesOver))
+	}
+	harness.Report(t, "keeper steps, two at a time", int64(lives))
+}
+
+// daySeed is the number in BERTH_SEED, or that of the day.
+func daySeed(t *testing.T) uint64 {
+	seed := uint64(time.Now().Unix() / (24 * 60 * 60))
+	if word := os.Getenv("BERTH_SEED"); word != "" {
+		var err error
+		if seed, err = strconv.ParseUint(word, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("BERTH_SEED=%d", seed)
+	return seed
+}
+
+// liveOnce leads a life in which the shim is killed at a call and, if then is not 0, the one after it
+// so many calls later. It reports false where there are fewer calls.
+func (n *node) liveOnce(step int, before bool, then int) bool {
 	n.t.Helper()
-	id := fmt.Sprintf("c%d-%v", step, before)
+	id := fmt.Sprintf("c%d-%v-%d", step, before, then)
 	shared := filepath.Join(n.dir, "shared-"+id)
 	n.must(os.Mkdir(shared, 0o755))
 	spec := n.spec(id, "sh", "-c", "echo run >> /shared/init; i=0; while [ $i -lt 50 ]; do i=$((i+1)); echo $i; done; sleep 1000")
@@ -79,7 +116,7 @@ func (n *node) liveOnce(step int, before bool) bool {
 	if err := os.Remove(hit); err != nil && !errors.Is(err, os.ErrNotExist) {
 		n.t.Fatal(err)
 	}
-	options := []string{"-step", strconv.Itoa(step), "-kept", "-follow", "-hit", hit, "-pids", pids}
+	options := []string{"-step", strconv.Itoa(step), "-then", strconv.Itoa(then), "-kept", "-follow", "-hit", hit, "-pids", pids}
 	if before {
 		options = append(options, "-before")
 	}
@@ -125,7 +162,7 @@ func (n *node) liveOnce(step int, before bool) bool {
 		if before {
 			when = "before"
 		}
-		n.t.Logf("killed %s call %d, %s", when, step, at)
+		n.t.Logf("killed %s call %d, and %d calls later if that is not 0, last %s", when, step, then, at)
 	}
 	return there
 }
