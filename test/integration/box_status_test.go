@@ -82,7 +82,7 @@ func TestBoxExitStatus(t *testing.T) {
 		c.Env = []string{"PATH=" + b.Path(test.path)}
 		c.Run().FailsWith(t, 125, "--net nat: ", test.want)
 	}
-	for _, options := range [][]string{{"--log", b.Path("no/such/dir/file")}, {"--root", b.Path("text")}, {"--cgroup-manager", "other"}, {"--trace", b.Path("no/such/dir/file")}} {
+	for _, options := range [][]string{{"--log", b.Path("no/such/dir/file")}, {"--root", b.Path("text")}, {"--cgroup-manager", "other"}, {"--trace", b.Path("no/such/dir/file")}, {"--no-such-option"}} {
 		b.Command(append(options, "box", "--", "/bin/true")...).Run().Exits(t, 125)
 	}
 }
@@ -120,6 +120,7 @@ func TestExitStatusOfAttendedCommands(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
+		{"--no-such-option", "cgroup", "run", "true"}, {"cgroup", "--no-such-option", "exec", group, "true"},
 		{"cgroup", "run", "--no-such-option", "true"}, {"cgroup", "run", "--memory", "much", "true"}, {"cgroup", "run", "--path", "/", "true"}, {"cgroup", "run"},
 		{"cgroup", "exec", group + "/not-made", "true"}, {"cgroup", "exec", group},
 		{"seccomp", "learn"}, {"seccomp", "learn", "-o", b.Path("no/such/dir/file"), "true"}, {"seccomp", "learn", "--merge", b.Path("missing"), "true"},

@@ -79,7 +79,7 @@ func (c *Command) Execute(path string, args []string, help io.Writer) error {
 		return ErrHelp
 	}
 	if err != nil {
-		return &UsageError{Command: path, Status: c.usageStatus(), Err: err}
+		return &UsageError{Command: path, Status: c.statusOf(rest), Err: err}
 	}
 	if c.Alone != nil && c.Alone() {
 		return c.Run(nil)
@@ -103,6 +103,21 @@ func (c *Command) Execute(path string, args []string, help io.Writer) error {
 }
 
 func (c *Command) usageStatus() int { return cmp.Or(c.UsageStatus, 1) }
+
+// statusOf is the exit status for an option of a group that is not understood: that of the command
+// named by the words after it, the first that is one.
+func (c *Command) statusOf(words []string) int {
+	if c.Commands == nil {
+		return c.usageStatus()
+	}
+	list := c.Commands()
+	for i, word := range words {
+		if at := slices.IndexFunc(list, func(s Sub) bool { return s.Name == word }); at >= 0 {
+			return list[at].Command().statusOf(words[i+1:])
+		}
+	}
+	return c.usageStatus()
+}
 
 func (c *Command) dispatch(path string, rest []string, help io.Writer) error {
 	sub, err := c.named(path, rest[0])

@@ -98,7 +98,7 @@ func (f *Flags) find(name string) *Flag {
 // parse applies the options among args and returns the other arguments. Options
 // may be spelt with one dash or two, and with their value behind = or as the next
 // argument. After "--", or after the first argument where that ends them,
-// nothing is an option any more.
+// nothing is an option any more. With an error it returns what is behind the option at fault.
 func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 	var rest []string
 	for len(args) > 0 {
@@ -121,18 +121,18 @@ func (f *Flags) parse(args []string, firstEnds bool) ([]string, error) {
 				args = append(letters, args...)
 				continue
 			}
-			return rest, &UnknownFlag{Spelling: arg, name: name, hint: f.hint(name)}
+			return args, &UnknownFlag{Spelling: arg, name: name, hint: f.hint(name)}
 		}
 		if !hasValue && flag.Value == "" {
 			value = "true"
 		} else if !hasValue {
 			if len(args) == 0 {
-				return rest, fmt.Errorf("option %s needs a value: %s", arg, flag.Value)
+				return args, fmt.Errorf("option %s needs a value: %s", arg, flag.Value)
 			}
 			value, args = args[0], args[1:]
 		}
 		if err := flag.set(value); err != nil {
-			return rest, fmt.Errorf("option --%s: %w", flag.Name, err)
+			return args, fmt.Errorf("option --%s: %w", flag.Name, err)
 		}
 	}
 	return rest, nil
