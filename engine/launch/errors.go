@@ -72,6 +72,9 @@ func ExplainCall(f program.Failure, note program.Note, pid int) *Error {
 		e.Reason = f.Errno.Error() + " (the seccomp profile of the container that this is in refuses it; " + unconfine + ")"
 	case f.Errno == unix.EPERM && f.Nr == unix.SYS_UNSHARE && !RootIsMount():
 		e.Reason = f.Errno.Error() + " (there are no user namespaces in a chroot, see user_namespaces(7): only root can make containers here)"
+	case f.Errno == unix.EMFILE && f.Nr == unix.SYS_SECCOMP:
+		// The listener is a descriptor, and the limit that it meets is the process's own.
+		e.Pointer, e.Reason = "/process/rlimits", f.Errno.Error()+" (RLIMIT_NOFILE leaves no descriptor for the filter's listener: raise it by a few)"
 	case f.Errno == unix.EBUSY && f.Nr == unix.SYS_SECCOMP:
 		e.Reason = "a container that this is in is watched by such a filter, and the kernel has one for a process (--explain-denials=false)"
 	case f.Errno == unix.EPERM && strings.HasPrefix(note.Text, `mount "proc" on `):

@@ -65,6 +65,7 @@ func TestBoxExitStatus(t *testing.T) {
 		{125, "--tmp /etc/passwd -- /bin/true", "--tmp: mount "},
 		{125, "--device /no/such/device -- /bin/true", "--device"},
 		{125, "--ulimit nofile=99999999999 -- /bin/true", "--ulimit: set RLIMIT_NOFILE"},
+		{125, "--ulimit nofile=1 -- /bin/true", "--ulimit: load the seccomp filter: too many open files (RLIMIT_NOFILE"},
 		{125, "--cpuset-cpus most -- /bin/true", "--cpuset-cpus"},
 	} {
 		var args []string
