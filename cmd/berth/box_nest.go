@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/engine/host"
 )
 
 // checkRights finds out what root lacks in a container, and what root's boxes can't have.
@@ -15,9 +17,7 @@ func (o *boxOptions) checkRights() error {
 	if o.Nest {
 		return errors.New("--nest is for ordinary users: what keeps root of a box from the machine's /proc is in the way of boxes in it")
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil || data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0 {
+	if host.Lacking()&(1<<unix.CAP_SYS_ADMIN) == 0 {
 		return nil
 	}
 	if os.Getenv("container") == "berth" {

@@ -5,9 +5,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lacking are the capabilities that this process does not have. It can give them to
+// Lacking are the capabilities that this process does not have. It can give them to
 // no process (capset(2)), except in a user namespace below its own, where it has them all.
-func lacking() caps.Set {
+func Lacking() caps.Set {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {

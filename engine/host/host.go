@@ -46,7 +46,7 @@ func HasSELinux() bool {
 // Probe looks at this machine, of which the cgroup hierarchies are known.
 func Probe(groups *cgroup.Host) (*Host, error) {
 	h := &Host{UID: os.Geteuid(), GID: os.Getegid(), InUserNS: InUserNS(), Layout: groups.Layout(),
-		Unified: groups.Mode() == cgroup.Unified, Lacks: lacking(), Landlock: landlockABI(), NoMountSetattr: !hasMountSetattr()}
+		Unified: groups.Mode() == cgroup.Unified, Lacks: Lacking(), Landlock: landlockABI(), NoMountSetattr: !hasMountSetattr()}
 	if h.UID != 0 {
 		base, err := groups.Base()
 		if err != nil {
