@@ -78,7 +78,7 @@ func (l *boxLearning) write(front *foreground, denials *supervisor.Denials) erro
 	}
 	profile, err := l.record.Profile(l.base)
 	if err == nil {
-		err = replaceContents(l.file, func(w io.Writer) error { _, err := w.Write(supervisor.JSON(profile)); return err })
+		err = replaceContents(l.file, func(w io.Writer) error { _, err := w.Write(spec.FormatSeccomp(profile)); return err })
 	}
 	if err != nil {
 		return fmt.Errorf("--learn %s: %w", l.name, err)

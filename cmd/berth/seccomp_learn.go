@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-runtime/berth/cmd/berth/internal/seccomptool"
 	"github.com/berth-runtime/berth/cmd/internal/cli"
+	"github.com/berth-runtime/berth/engine/spec"
 	"github.com/berth-runtime/berth/engine/supervisor"
 	"github.com/berth-runtime/berth/internal/escape"
 	"github.com/berth-runtime/berth/seccomp"
@@ -128,7 +129,7 @@ func (o *learnOptions) base() (*specs.LinuxSeccomp, error) {
 }
 
 func (o *learnOptions) write(profile *specs.LinuxSeccomp, command string) error {
-	data := supervisor.JSON(profile)
+	data := spec.FormatSeccomp(profile)
 	if o.kubernetes {
 		data = seccomptool.Kubernetes(profile, objectName(o.output, command))
 	}

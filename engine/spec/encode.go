@@ -14,3 +14,10 @@ func Format(s *specs.Spec, indent string) []byte {
 	encodeSpec(w, s)
 	return w.Bytes()
 }
+
+// FormatSeccomp writes a profile in the form of linux.seccomp, with a line for each entry.
+func FormatSeccomp(profile *specs.LinuxSeccomp) []byte {
+	w := json.NewWriter(make([]byte, 0, 4096), "  ")
+	encodeLinuxSeccomp(w, profile)
+	return append(w.Bytes(), '\n')
+}

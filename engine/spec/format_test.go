@@ -151,3 +151,23 @@ func nullAsEmpty(v any) any {
 	}
 	return v
 }
+
+// A profile that is written alone comes back whole, with what config.json can do without left out.
+func TestFormatSeccomp(t *testing.T) {
+	want := full(t).Linux.Seccomp
+	var back specs.LinuxSeccomp
+	if err := stdjson.Unmarshal(spec.FormatSeccomp(want), &back); err != nil || !reflect.DeepEqual(&back, want) {
+		t.Errorf("came back as %+v, %v", back, err)
+	}
+	least := spec.FormatSeccomp(&specs.LinuxSeccomp{DefaultAction: specs.ActErrno, Syscalls: []specs.LinuxSyscall{
+		{Names: []string{"read"}, Action: specs.ActAllow, Args: []specs.LinuxSeccompArg{{Index: 1, Value: 2, Op: specs.OpEqualTo}}},
+	}})
+	for _, word := range []string{"valueTwo", "architectures", "flags", "errnoRet"} {
+		if strings.Contains(string(least), word) {
+			t.Errorf("%s in %s", word, least)
+		}
+	}
+	if _, err := spec.ParseSeccomp(least); err != nil || !strings.HasSuffix(string(least), "}\n") {
+		t.Errorf("%s: %v", least, err)
+	}
+}

@@ -121,7 +121,7 @@ func (l *learned) write() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
 	}
-	return atomicfile.Write(l.dir, l.name, JSON(profile), 0o644)
+	return atomicfile.Write(l.dir, l.name, spec.FormatSeccomp(profile), 0o644)
 }
 
 func (l *learned) read() (*specs.LinuxSeccomp, error) {

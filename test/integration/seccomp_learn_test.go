@@ -117,6 +117,9 @@ func TestSeccompLearnArgs(t *testing.T) {
 	if n, conditions := p.rules("clone"); n != 1 || !conditions {
 		t.Errorf("clone has %d rules", n)
 	}
+	if text := readFile(t, file); strings.Contains(text, `"valueTwo": 0,`) {
+		t.Errorf("it has what config.json can do without:\n%s", text)
+	}
 	out := box(b, append([]string{"--seccomp", file, "--ro", harness.Helper(t), "--"}, append(try, unixSocket, inetSocket)...)...).Run().OK(t)
 	got := harness.ParseAttempts(t, out.Stdout)
 	harness.Allowed(t, got, unixSocket)

@@ -22,7 +22,6 @@ type Config struct {
 // A descriptor says where a document or a layer is.
 type descriptor struct {
 	digest    string
-	size      int64
 	names     []string // of an image, by its annotations
 	os, arch  string
 	mediaType string
@@ -55,8 +54,6 @@ func readDescriptor(d *json.Decoder) (found descriptor) {
 			found.mediaType = d.String()
 		case "digest":
 			found.digest = d.String()
-		case "size":
-			found.size = d.Int(64)
 		case "annotations":
 			if d.Null() {
 				continue
