@@ -218,7 +218,7 @@ func (m *maker) intent() Record {
 		ID: m.plan.ID, OCIVersion: m.spec.Version, Bundle: m.o.Bundle, Rootfs: m.plan.Root.Path,
 		Created: time.Now().UTC(), Owner: uint32(os.Geteuid()), Annotations: m.spec.Annotations,
 		Systemd: m.plan.Cgroup.Unit != nil, NoPivot: m.plan.NoPivot, NoNewKeyring: m.o.NoNewKeyring, NoHooks: m.spec.Hooks == nil, NoProcess: m.spec.Process == nil,
-		OwnPids: m.plan.Makes(specs.PIDNamespace),
+		OwnPids: m.plan.Makes(specs.PIDNamespace), Minded: m.plan.Init,
 	}
 	if c := &m.plan.Cgroup; !c.None {
 		r.Cgroup.Path, r.Cgroup.Payload = c.Path, c.Payload

@@ -129,9 +129,12 @@ func (c *Container) groupsBelow() bool {
 	return false
 }
 
-// ownPids reports whether the container has a pid namespace of its own, whose
-// end takes all its processes with it.
+// ownPids reports whether the container has a pid namespace of its own that ends with its process,
+// and takes all the others with it. One with a minder ends a moment later.
 func (c *Container) ownPids() bool {
+	if c.Minded {
+		return false
+	}
 	if c.OwnPids {
 		return true
 	}

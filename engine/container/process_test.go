@@ -71,7 +71,7 @@ func fullRecord() *Record {
 		ID: "a", OCIVersion: "1.3.0", Bundle: "/b \"quoted\"\n", Rootfs: "/b/rootfs", Created: time.Unix(1, 2).UTC(), Owner: 7,
 		Annotations: map[string]string{"k": "v", "a/b": ""}, Pid: 42, StartTime: 1 << 60, Boot: "b",
 		Cgroup:  CgroupRecord{Path: "/x", Made: []string{"/sys/fs/cgroup/x"}, Unit: "berth-a.scope", Freezers: []string{"/sys/fs/cgroup/x/cgroup.freeze"}},
-		Systemd: true, NoPivot: true, NoHooks: true, NoProcess: true, Rdt: []string{"/sys/fs/resctrl/a"}, Ended: ptr.To(unix.WaitStatus(3 << 8)),
+		Systemd: true, NoPivot: true, NoNewKeyring: true, NoHooks: true, NoProcess: true, OwnPids: true, Minded: true, Rdt: []string{"/sys/fs/resctrl/a"}, Ended: ptr.To(unix.WaitStatus(3 << 8)),
 	}
 }
 

@@ -39,6 +39,9 @@ type Record struct {
 	NoProcess bool
 	// OwnPids says that it has a pid namespace of its own; not in records of old.
 	OwnPids bool
+	// Minded says that the first of its pid namespace is a minder, which ends when the parent of its
+	// process has seen the end of that (CreateOptions.Init).
+	Minded bool
 	// Rdt are the resctrl directories that were made for it, to be removed.
 	Rdt []string
 	// Ended is how the first process ended, if a command that knew has recorded it.
@@ -111,6 +114,9 @@ func (r *Record) encode() []byte {
 	w.Key("noHooks").Bool(r.NoHooks)
 	w.Key("noProcess").Bool(r.NoProcess)
 	w.Key("ownPids").Bool(r.OwnPids)
+	if r.Minded {
+		w.Key("minded").Bool(true)
+	}
 	w.Key("rdt").Strings(r.Rdt)
 	if r.Ended != nil {
 		w.Key("ended").Uint(uint64(*r.Ended))
@@ -188,6 +194,8 @@ func decodeRecord(data []byte) (*Record, error) {
 			r.NoProcess = d.Bool()
 		case "ownPids":
 			r.OwnPids = d.Bool()
+		case "minded":
+			r.Minded = d.Bool()
 		case "rdt":
 			r.Rdt = d.Strings()
 		case "ended":

@@ -125,8 +125,23 @@ func (c *Container) foreign() []string {
 	return slices.DeleteFunc(entries(c.dir), func(name string) bool { return name == notifyDir || slices.Contains(folderFiles, name) })
 }
 
-// removeFolder removes the container's directory; the id is free from then on.
+// removeFolder removes the container's directory; the id is free from then on. A command that stays
+// with the container takes no lock to write what was refused: of that there may be more when the
+// directory is to go.
 func (c *Container) removeFolder() {
+	var err error
+	for range 10 {
+		c.emptyFolder()
+		if err = unix.Rmdir(filepath.Join(c.runtime.Root, c.ID)); err != unix.ENOTEMPTY {
+			break
+		}
+	}
+	if err != nil && err != unix.ENOENT {
+		c.runtime.warn("container %s: remove its state directory: %v", c.ID, err)
+	}
+}
+
+func (c *Container) emptyFolder() {
 	for _, name := range entries(c.dir) {
 		if name == notifyDir {
 			// A process that is allowed to mount may have put something into it. Links in it are
@@ -137,7 +152,4 @@ func (c *Container) removeFolder() {
 		}
 	}
 	_ = unix.Unlinkat(c.dir, recordFile, 0)
-	if err := unix.Rmdir(filepath.Join(c.runtime.Root, c.ID)); err != nil && err != unix.ENOENT {
-		c.runtime.warn("container %s: remove its state directory: %v", c.ID, err)
-	}
 }
