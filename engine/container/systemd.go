@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/berth-runtime/berth/cgroup"
+	"github.com/berth-runtime/berth/cgroup/ledger"
 	"github.com/berth-runtime/berth/cgroup/systemd"
 	"github.com/berth-runtime/berth/engine/compile"
 	"github.com/berth-runtime/berth/engine/host"
@@ -107,7 +108,28 @@ func (m *maker) startUnit() error {
 			return blame(c.At, err)
 		}
 	}
+	if !c.Unit.IsSlice() { // in which others may be
+		if err := m.liftLimitOfProcesses(g); err != nil {
+			return err
+		}
+	}
 	return m.limitGroup(g)
+}
+
+// liftLimitOfProcesses does away with the limit that systemd has begun the unit with, until the
+// container is ready: see limitsProcesses.
+func (m *maker) liftLimitOfProcesses(g *cgroup.Group) error {
+	var writes []ledger.Write
+	for _, w := range m.plan.Cgroup.Writes {
+		if limitsProcesses(w) {
+			w.Value = "max"
+			writes = append(writes, w)
+		}
+	}
+	if _, err := g.Apply(writes); err != nil {
+		return field("config.json: "+plan.ResourcesAt, err)
+	}
+	return nil
 }
 
 // unitCgroup is where systemd has put the unit: where the child is, which spares systemd a

@@ -280,3 +280,21 @@ func TestUnitUpdateWhileDevicesAreUsed(t *testing.T) {
 		t.Errorf("the container is %s", got)
 	}
 }
+
+// A container of one process is made, though some need a second one for it, and systemd begins its
+// unit with the limit. It holds when the container is ready.
+func TestUnitOfOneProcess(t *testing.T) {
+	for _, mapped := range []bool{false, true} {
+		b := withSystemd(t)
+		// A program in Go has threads, which count.
+		c, unit := unitContainer(b, "/bin/sh", "-c", "exec sleep 100000")
+		if mapped && os.Geteuid() == 0 {
+			harness.UserNamespace(c.Spec)
+		}
+		c.Spec.Linux.Resources.Pids = &specs.LinuxPids{Limit: ptr(int64(1))}
+		c.RunDetached()
+		if got := unitFile(t, unit, "pids", "pids.max", "pids.max"); got != "1" {
+			t.Errorf("mapped %v: pids.max is %q", mapped, got)
+		}
+	}
+}
