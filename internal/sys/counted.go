@@ -43,13 +43,13 @@ func (c *Counted) Total() int { return int(c.total) }
 // Reset begins another transfer, of which so much has been done.
 func (c *Counted) Reset(total int) { c.armed = 0; c.total = uint64(total) }
 
-// Receive reads what there is, into p, which must not be Go's memory but shared like c itself. It
-// is 0 bytes at the end of the stream.
+// Receive reads what there is, into p, which must be in the memory that c is in: Go's collector
+// sees neither of them in c. It is 0 bytes at the end of the stream.
 func (c *Counted) Receive(fd uintptr, p []byte) (int, error) {
 	return c.transfer(unix.SYS_RECVMMSG, fd, p, unix.MSG_DONTWAIT)
 }
 
-// Send writes of p, which is shared memory too, what there is room for.
+// Send writes of p, which must be there too, what there is room for.
 func (c *Counted) Send(fd uintptr, p []byte) (int, error) {
 	return c.transfer(unix.SYS_SENDMMSG, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }

@@ -1,7 +1,6 @@
 package keeper
 
 import (
-	"errors"
 	"fmt"
 	"math/bits"
 	"os"
@@ -48,7 +47,8 @@ const (
 )
 
 // Memory is the state of a shim that has a keeper. The methods of a nil Memory do nothing: there
-// is no keeper.
+// is no keeper. Of one that is full, all goes on as before, in memory of this process's own: its
+// end is then that of the shim.
 type Memory struct {
 	b      []byte
 	keeper int
@@ -58,8 +58,12 @@ type Memory struct {
 	end  uint32       // of the pieces, in units
 	gone []uint32     // slots that are free
 	next uint32       // slots were used up to here
-	full bool
-	left int // how often Leave was called, and back was not
+	left int          // how often Leave was called, and back was not
+	// own, which is nil until the memory is full, is what was put into slots since: it is this
+	// process's alone. Of one that holds nothing it is nil.
+	own map[uint32][]byte
+	// onFull is told when that happens, if set.
+	onFull func()
 
 	waiting sync.Mutex // one request to the keeper at a time
 }
@@ -158,17 +162,6 @@ func (m *Memory) recover() {
 	}
 }
 
-// finish does what is left of a commit. (A killed process has made all its stores up to an
-// instant, and none after.)
-func (m *Memory) finish() {
-	count := m.word(offCount)
-	for i := range int(atomic.LoadUint32(count)) {
-		at := m.b[offLeft+16*i:]
-		atomic.StoreUint64(m.entry(uint32(*sys.LongWord(at))), *sys.LongWord(at[8:]))
-	}
-	atomic.StoreUint32(count, 0)
-}
-
 // Slot makes a place for a piece. There is nothing there until a commit.
 func (m *Memory) Slot() *Slot {
 	if m == nil {
@@ -183,7 +176,6 @@ func (m *Memory) Slot() *Slot {
 	}
 	if m.next == slots {
 		m.overflow()
-		return nil
 	}
 	m.next++
 	return &Slot{m, m.next - 1}
@@ -205,129 +197,45 @@ func (s *Slot) Number() uint32 {
 	return s.n + 1
 }
 
+// OnFull has f called when the memory is full.
+func (m *Memory) OnFull(f func()) {
+	if m != nil {
+		m.onFull = f
+	}
+}
+
 // overflow is the end of keeping: the next death is one as without a keeper. The lock must be held.
 func (m *Memory) overflow() {
-	m.full = true
+	if m.own != nil {
+		return
+	}
+	m.own = make(map[uint32][]byte)
 	atomic.StoreUint32(m.word(entry.OffKeep), 0)
-}
-
-// A Change is what a commit makes of a slot: nothing, if Kind is 0. With Room, what is in the slot
-// is changed in its place later: see InPlace.
-type Change struct {
-	Slot *Slot
-	Kind byte
-	Data []byte
-	Room bool
-}
-
-// before is how many bytes of a piece come before its data.
-func (c *Change) before() int {
-	if c.Room {
-		return unit // so that numbers in it are aligned
-	}
-	return 1
-}
-
-// Commit makes all changes, or none if the process is killed meanwhile. Slots that hold nothing
-// then are to be used no more.
-func (m *Memory) Commit(changes ...Change) {
-	if m == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.full {
-		return
-	}
-	if len(changes) > mostAtATime {
-		m.overflow()
-		return
-	}
-	var before [mostAtATime]uint64
-	count := 0
-	for _, c := range changes {
-		if c.Slot == nil {
-			continue
-		}
-		now := uint64(0)
-		if c.Kind != 0 {
-			length := len(c.Data) + c.before()
-			place, b := m.take(uint32(length))
-			if b == nil {
-				return
-			}
-			b[0] = c.Kind
-			copy(b[c.before():], c.Data)
-			now = uint64(place)<<32 | uint64(length)
-		}
-		before[count] = *m.entry(c.Slot.n)
-		at := m.b[offLeft+16*count:]
-		*sys.LongWord(at), *sys.LongWord(at[8:]) = uint64(c.Slot.n), now
-		count++
-	}
-	atomic.StoreUint32(m.word(offCount), uint32(count))
-	m.finish()
-	for i := range count {
-		m.giveBack(before[i])
-	}
-	for _, c := range changes {
-		if c.Slot != nil && c.Kind == 0 {
-			m.gone = append(m.gone, c.Slot.n)
-		}
-	}
-}
-
-// Drop has nothing in a slot any more.
-func (s *Slot) Drop() {
-	if s != nil {
-		s.m.Commit(Change{Slot: s})
-	}
-}
-
-// Put has other data in a slot.
-func (s *Slot) Put(kind byte, data []byte) {
-	if s != nil {
-		s.m.Commit(Change{Slot: s, Kind: kind, Data: data})
-	}
-}
-
-// take gives a place of a piece. The lock must be held.
-func (m *Memory) take(length uint32) (place uint32, b []byte) {
-	c := class(length)
-	if n := len(m.free[c]); n > 0 {
-		place, m.free[c] = m.free[c][n-1], m.free[c][:n-1]
-	} else {
-		place = m.end
-		if uint64(place)+1<<c > size/unit {
-			m.overflow()
-			return 0, nil
-		}
-		m.end += 1 << c
-	}
-	at := int(place) * unit
-	return place, m.b[at : at+int(length) : at+unit<<c]
-}
-
-func (m *Memory) giveBack(e uint64) {
-	if place, length := parse(e); place != 0 {
-		c := class(length)
-		m.free[c] = append(m.free[c], place)
+	if m.onFull != nil {
+		m.onFull()
 	}
 }
 
 // Pieces are what slots hold, of a kind.
 func (m *Memory) Pieces(kind byte) (list []Piece) {
 	for n := range m.next {
-		place, length := parse(*m.entry(n))
-		if place == 0 {
-			continue
-		}
-		b := m.b[int(place)*unit:][:length]
-		if b[0] == kind {
+		if b := m.piece(n); len(b) > 0 && b[0] == kind {
 			list = append(list, Piece{&Slot{m, n}, b[1:]})
 		}
 	}
 	return list
+}
+
+// piece is all that a slot holds, its kind first, or nothing.
+func (m *Memory) piece(n uint32) []byte {
+	if b, own := m.own[n]; own || n >= slots {
+		return b
+	}
+	place, length := parse(*m.entry(n))
+	if place == 0 {
+		return nil
+	}
+	return m.b[int(place)*unit:][:length:length]
 }
 
 // Piece is what a slot holds.
@@ -336,18 +244,15 @@ type Piece struct {
 	Data []byte
 }
 
-// ErrFull says that there is no room any more.
-var ErrFull = errors.New("the shim's memory is full")
-
 // InPlace is what a commit with Room has put into the slot, to be changed there.
 func (s *Slot) InPlace() ([]byte, error) {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
-	place, length := parse(*s.m.entry(s.n))
-	if place == 0 || length < unit {
-		return nil, ErrFull
+	b := s.m.piece(s.n)
+	if len(b) < unit {
+		return nil, fmt.Errorf("there is nothing to be changed at %d in the shim's memory", s.n)
 	}
-	return s.m.b[int(place)*unit:][unit:length:length], nil
+	return b[unit:], nil
 }
 
 // InPlace is what a commit with Room has put into the slot of a piece.
@@ -382,7 +287,7 @@ func (m *Memory) leave(change int) {
 	defer m.mu.Unlock()
 	m.left += change
 	keep := uint32(1)
-	if m.left > 0 || m.full {
+	if m.left > 0 || m.own != nil {
 		keep = 0
 	}
 	atomic.StoreUint32(m.word(entry.OffKeep), keep)

@@ -1,15 +1,26 @@
 package keeper
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/berth-runtime/berth/internal/start/entry"
 )
 
+// ErrFull says that there is no room any more.
+var ErrFull = errors.New("the memory that the shim shares with its keeper is full: from now on it is not upgraded, and does not survive being killed")
+
 // Next has the keeper execute another program when this process ends with the status entry.Again,
-// and, should that end before it calls Confirm, the one at undo.
+// and, should that end before it calls Confirm, the one at undo. What that program is to find must
+// have been put there before.
 func (m *Memory) Next(program, undo string) error {
+	m.mu.Lock()
+	full := m.own != nil
+	m.mu.Unlock()
+	if full {
+		return ErrFull
+	}
 	for _, p := range []struct {
 		path string
 		at   int

@@ -29,10 +29,12 @@ func (s *shim) leaveToKeeper(program string, undo uint32) error {
 			s.memory.Holds(uint32(fd))
 		}
 	}
+	note := s.memory.Slot()
+	note.Put(keeper.Upgrade, wire.Marshal(&wire.KeptUpgrade{From: s.config.Version, Undo: undo}))
 	if err := s.memory.Next(program, "/proc/self/fd/"+strconv.Itoa(int(undo))); err != nil {
+		note.Drop()
 		return err
 	}
-	s.memory.Slot().Put(keeper.Upgrade, wire.Marshal(&wire.KeptUpgrade{From: s.config.Version, Undo: undo}))
 	os.Exit(entry.Again)
 	return nil
 }

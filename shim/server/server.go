@@ -74,6 +74,7 @@ func Run(a *bootstrap.Args, config Config) error {
 	}
 	_, _, revived := memory.Kept()
 	s := &shim{args: a, config: config, logger: newLogger(a, a.TakeOver == "" && !revived), signals: make(chan os.Signal, 8), memory: memory}
+	memory.OnFull(func() { s.logger.warn(keeper.ErrFull.Error()) })
 	signal.Notify(s.signals, served...)
 	// A few hundred kilobytes live: with the usual 100 the heap would grow to 4 MiB.
 	debug.SetGCPercent(40)

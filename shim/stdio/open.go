@@ -216,9 +216,7 @@ func (s *IO) stageFiles() (changes []keeper.Change, err error) {
 		}
 		if regular {
 			var change keeper.Change
-			if o.stage, change, err = newStage(s.config.Memory); errors.Is(err, keeper.ErrFull) {
-				return changes, nil // nothing is kept any more
-			} else if err != nil {
+			if o.stage, change, err = newStage(s.config.Memory); err != nil {
 				return nil, fmt.Errorf("stdout: %w", err)
 			}
 			changes = append(changes, change)

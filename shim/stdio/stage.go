@@ -42,15 +42,11 @@ const (
 
 // newStage makes one. It is in the keeper's memory by the change.
 func newStage(m *keeper.Memory) (*stage, keeper.Change, error) {
-	slot := m.Slot()
-	if slot == nil {
-		return nil, keeper.Change{}, keeper.ErrFull
-	}
 	out, in, err := os.Pipe()
 	if err != nil {
-		slot.Drop()
 		return nil, keeper.Change{}, err
 	}
+	slot := m.Slot()
 	change := keeper.Change{Slot: slot, Kind: keeper.Stage, Data: make([]byte, offStaged+stagedRoom), Room: true}
 	return &stage{in: in, out: out, slot: slot, empty: true}, change, nil
 }

@@ -5,12 +5,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	"golang.org/x/sys/unix"
 )
+
+// newKept is a node whose shims have keepers.
+func newKept(t *testing.T) *node {
+	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("there are keepers on amd64 alone")
+	}
+	t.Setenv("BERTH_SHIM_KEEPER", "1")
+	return newNode(t)
+}
 
 // killed kills the shim that serves a connection, and waits until another one answers on it.
 func (b *box) killed() {

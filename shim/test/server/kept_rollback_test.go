@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 
@@ -11,11 +10,7 @@ import (
 // A new program that a keeper has executed and that does not take over is followed by the one
 // before, which goes on with all that there is; from one that does take over, there is a way back.
 func TestUndoneWithKeeper(t *testing.T) {
-	if runtime.GOARCH != "amd64" {
-		t.Skip("there are keepers on amd64 alone")
-	}
-	t.Setenv("BERTH_SHIM_KEEPER", "1")
-	n := newNode(t)
+	n := newKept(t)
 	c := n.talking("c")
 	c.shim.keeperOf(uint32(c.shim.pid))
 	for _, name := range []string{"panics", "hangs"} {

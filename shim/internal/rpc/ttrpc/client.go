@@ -56,8 +56,8 @@ func (c *Client) Keep(m *keeper.Memory) error {
 	if err != nil {
 		return err
 	}
-	c.kept, err = newOutbox(m, keeper.Forwarded, in.slot)
-	return err
+	c.kept = newOutbox(m, keeper.Forwarded, in.slot)
+	return nil
 }
 
 // InheritClient gives the client of a shim that was killed, nil if it had none, and what its last

@@ -46,9 +46,6 @@ func newInbox(m *keeper.Memory, kind byte, file *os.File, last uint32, in *frame
 	if k.slot == nil {
 		k.slot = m.Slot()
 	}
-	if k.slot == nil {
-		return nil, keeper.ErrFull
-	}
 	buf := in.buf
 	if err := k.move(last, in); err != nil {
 		return nil, err

@@ -30,12 +30,8 @@ const (
 	offFrame                     = offSent + sys.CountedSize
 )
 
-func newOutbox(m *keeper.Memory, kind byte, owner *keeper.Slot) (*outbox, error) {
-	o := &outbox{kind: kind, slot: m.Slot(), memory: m, owner: owner.Number()}
-	if o.slot == nil {
-		return nil, keeper.ErrFull
-	}
-	return o, nil
+func newOutbox(m *keeper.Memory, kind byte, owner *keeper.Slot) *outbox {
+	return &outbox{kind: kind, slot: m.Slot(), memory: m, owner: owner.Number()}
 }
 
 // inheritOutbox is one that a shim which was killed has left.

@@ -20,7 +20,7 @@ func (c *serverConn) keep(h *wire.HandoverConn) (err error) {
 		return err
 	}
 	if h.OutSlot == 0 {
-		c.keptOut, err = newOutbox(m, keeper.Answers, in.slot)
+		c.keptOut = newOutbox(m, keeper.Answers, in.slot)
 	} else {
 		c.keptOut, err = inheritOutbox(m, keeper.Answers, h.OutSlot)
 	}
