@@ -57,6 +57,7 @@ func TestProperties(t *testing.T) {
 		{"unified period that no kernel takes", v2, Options{}, `{"unified":{"cpu.max":"1000 9000000"}}`, []string{"cpu.max=1000 9000000"}},
 		{"unified before its time", v2at(239), Options{}, `{"unified":{"memory.min":"5","memory.zswap.max":"5","memory.oom.group":"1","cpu.idle":"1"}}`,
 			[]string{"cpu.idle=1", "memory.min=5", "memory.oom.group=1", "memory.zswap.max=5"}},
+		{"OOMPolicy is read-only from the start on", v2, now("memory.oom.group", "0"), `{"unified":{"memory.oom.group":"1"}}`, []string{"memory.oom.group=1"}},
 		{"a slice has no OOMPolicy", v2, Options{Slice: true}, `{"unified":{"memory.oom.group":"1"}}`, []string{"memory.oom.group=1"}},
 		{"unified wins", v2, Options{}, `{"memory":{"limit":5},"unified":{"memory.max":"6"}}`, []string{"MemoryMax=6", "memory.max=6", "warning: /memory/limit"}},
 		{"unified and field with one property", v2, Options{}, `{"cpu":{"shares":1024},"unified":{"cpu.idle":"1"}}`, []string{"CPUWeight=0", "cpu.idle=1", "warning: /cpu/shares"}},

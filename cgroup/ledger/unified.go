@@ -149,8 +149,10 @@ func (t *translation) unifiedProperty(it *item, name, line, at string) {
 			add("MemoryZSwapWriteback", line == "1", "")
 		}
 	case "memory.oom.group":
-		if t.opts.Slice {
-			return // slices have no OOMPolicy
+		// Slices have no OOMPolicy, and systemd refuses to change that of a scope that runs
+		// (PropertyReadOnly). A kubelet repeats the value with each change of a container's limits.
+		if t.opts.Slice || t.opts.Present != nil {
+			return
 		}
 		switch line {
 		case "0":
