@@ -114,6 +114,11 @@ func TestUnitLimits(t *testing.T) {
 			if got := unitFile(t, unit, row.controller, row.file, row.file); got != row.want {
 				t.Errorf("%s is %q, want %q", row.file, got, row.want)
 			}
+			// A kubelet says all of it again with each change.
+			c.Command("update", []string{"--resources", b.WriteFile("again.json", row.resources, 0o644)}).Run().OK(t)
+			if got := unitFile(t, unit, row.controller, row.file, row.file); got != row.want {
+				t.Errorf("%s is %q when that was said again, want %q", row.file, got, row.want)
+			}
 			c.Kill("KILL").WaitExit()
 			c.Delete()
 			gone(t, unit)
