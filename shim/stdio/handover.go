@@ -53,7 +53,10 @@ func (s *IO) Handover(t *fds.Table) *wire.HandoverIO {
 	if s.closed {
 		return &wire.HandoverIO{Started: s.started, Closed: true}
 	}
-	h := &wire.HandoverIO{Started: s.started, InPipe: t.Number(s.inPipe), Console: t.Number(s.console)}
+	h := &wire.HandoverIO{Started: s.started, Console: t.Number(s.console)}
+	if s.input == nil || !s.input.ended() { // else it is closed, or is about to be
+		h.InPipe = t.Number(s.inPipe)
+	}
 	if !s.started {
 		h.ChildIn, h.ChildOut, h.ChildErr = t.Number(s.child.In), t.Number(s.child.Out), t.Number(s.child.Err)
 	}
@@ -92,7 +95,7 @@ func (s *IO) Handover(t *fds.Table) *wire.HandoverIO {
 		h.InCopy = &wire.HandoverCopy{Rest: s.input.rest}
 	}
 	if s.logger != nil {
-		h.Logger = &wire.HandoverLogger{Out: t.Number(s.logger.out), Err: t.Number(s.logger.err)}
+		h.Logger = new(wire.HandoverLogger) // its pipes are the child's, or an output
 		if p := s.logger.process; p != nil && !p.Ended() {
 			h.Logger.Pid = uint32(p.Pid)
 		}
@@ -135,7 +138,7 @@ func TakeOver(h *wire.HandoverIO, config Config, t *fds.Table, r *reaper.Reaper,
 		s.pipes = append(s.pipes, pipe{read: read, to: s.outputs[p.Output]})
 	}
 	if l := h.Logger; l != nil {
-		s.logger = &logger{out: file(l.Out, "logging program"), err: file(l.Err, "logging program")}
+		s.logger = new(logger)
 		if l.Pid != 0 {
 			var err error
 			if s.logger.process, err = r.Adopt(int(l.Pid), nil); err != nil {

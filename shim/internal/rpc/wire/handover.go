@@ -327,12 +327,10 @@ type HandoverCopy struct{ Rest []byte }
 func (m *HandoverCopy) fields(c *codec) { c.bytes(1, &m.Rest) }
 
 // HandoverLogger is a logging program; its pid is 0 when it has ended.
-type HandoverLogger struct{ Pid, Out, Err uint32 }
+type HandoverLogger struct{ Pid uint32 }
 
 func (m *HandoverLogger) fields(c *codec) {
 	c.uint32(1, &m.Pid)
-	c.uint32(2, &m.Out)
-	c.uint32(3, &m.Err)
 }
 
 // HandoverBox is a sandbox of the sandbox service.
