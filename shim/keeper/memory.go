@@ -29,6 +29,9 @@ const (
 	Sandbox
 	Upgrade
 	Stage
+	Socket  // a stream over a connection,
+	Message // what its peer has sent,
+	Use     // and what it is used for
 )
 
 // The memory: the page that the keeper has too, in the second half of which is the commit that is
@@ -58,7 +61,6 @@ type Memory struct {
 	end  uint32       // of the pieces, in units
 	gone []uint32     // slots that are free
 	next uint32       // slots were used up to here
-	left int          // how often Leave was called, and back was not
 	// own, which is nil until the memory is full, is what was put into slots since: it is this
 	// process's alone. Of one that holds nothing it is nil.
 	own map[uint32][]byte
@@ -107,8 +109,8 @@ func Open() (*Memory, error) {
 	return m, nil
 }
 
-// leastKept is what descriptors are kept up to at least: what has just been opened by a shim that
-// is killed is to be found, too.
+// leastKept is what descriptors are kept up to at least, and so many behind the greatest that is
+// noted: what has just been opened by a shim that is killed is to be found, too.
 const leastKept = 63
 
 // Map gives what is in a memory by its descriptor.
@@ -258,39 +260,20 @@ func (s *Slot) InPlace() ([]byte, error) {
 // InPlace is what a commit with Room has put into the slot of a piece.
 func (p Piece) InPlace() []byte { return p.Data[unit-1:] }
 
-// Holds notes a descriptor that is to be kept.
+// Holds notes a descriptor that is to be kept, and so are some behind it: one that has just been
+// made is noted nowhere yet.
 func (m *Memory) Holds(fd uint32) {
 	if m == nil {
 		return
 	}
 	word := m.word(entry.OffMaxFD)
+	fd += leastKept
 	for {
 		now := atomic.LoadUint32(word)
 		if fd <= now || atomic.CompareAndSwapUint32(word, now, fd) {
 			return
 		}
 	}
-}
-
-// Leave says that the next shim cannot take over, until back is called: the end of this process is
-// then the end of the shim.
-func (m *Memory) Leave() (back func()) {
-	if m == nil {
-		return func() {}
-	}
-	m.leave(1)
-	return sync.OnceFunc(func() { m.leave(-1) })
-}
-
-func (m *Memory) leave(change int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.left += change
-	keep := uint32(1)
-	if m.left > 0 || m.own != nil {
-		keep = 0
-	}
-	atomic.StoreUint32(m.word(entry.OffKeep), keep)
 }
 
 // Kept says whether there was a process before this one, and how it ended: as waitid(2) has it.

@@ -27,12 +27,12 @@ import (
 // earlier format may still take it, as far back as least, if what is new can be lost; so least is
 // raised only when it cannot.
 const (
-	format = 3
+	format = 4
 	least  = 1
 	// leastKept is least for what is in a keeper's memory, and leastStreams where there are streams
-	// over the socket.
+	// over the socket, or what is to be led to them.
 	leastKept    = 2
-	leastStreams = 3
+	leastStreams = 4
 	// oldest is the earliest that this program understands.
 	oldest = 1
 )
@@ -53,12 +53,27 @@ func (s *shim) handover(program string, t *fds.Table) *wire.Handover {
 	if s.memory != nil {
 		h.Kept, h.Least = true, leastKept
 	}
-	for _, c := range h.Server.Conns {
-		if len(c.Streams) > 0 {
-			h.Least = leastStreams
-		}
+	if streams(h) {
+		h.Least = leastStreams
 	}
 	return h
+}
+
+// streams says whether a state has any over the socket.
+func streams(h *wire.Handover) bool {
+	for _, c := range h.Server.Conns {
+		if len(c.Streams) > 0 {
+			return true
+		}
+	}
+	for _, c := range h.Tasks.Containers {
+		for _, p := range c.Processes {
+			if p.IO != nil && len(p.IO.Links) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unclaimed gives a busy error when there is a process that the state does not speak of: a logging

@@ -75,7 +75,7 @@ func (s *shim) revive() (err error) {
 	var fifos []int
 	for _, fd := range entry.Inherited() {
 		var st unix.Stat_t
-		if table.Has(uint32(fd)) {
+		if table.Has(uint32(fd)) || s.server.Adopt(uint32(fd), table) {
 			continue
 		}
 		if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO {

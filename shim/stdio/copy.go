@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-runtime/berth/shim/internal/staged"
 )
 
 const bufferSize = 32 << 10
@@ -103,70 +105,18 @@ func (s *stream) copy(halted chan struct{}) {
 // move moves what there is, such that it is not lost with the shim.
 func (s *stream) move() (n int64, err error) {
 	if s.stage == nil {
-		return splice(s.dst, s.src)
+		return staged.Splice(s.dst, s.src)
 	}
 	if err := s.stage.flush(s.dst); err != nil {
 		s.fail(err)
 	}
-	if n, err = splice(s.stage.in, s.src); n == 0 {
+	if n, err = s.stage.Fill(s.src); n == 0 {
 		return n, err
 	}
-	s.stage.empty = false
 	if err := s.stage.flush(s.dst); err != nil {
 		s.fail(err)
 	}
 	return n, nil
-}
-
-// splice moves what there is within the kernel, so that a shim that is killed has either not read
-// it or written it. It waits for both ends.
-func splice(dst, src *os.File) (n int64, err error) {
-	from, err := src.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	to, err := dst.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var moveErr error
-	for {
-		full := false
-		err = from.Read(func(in uintptr) (done bool) {
-			err := to.Control(func(out uintptr) {
-				for {
-					moved, err := unix.Splice(int(in), nil, int(out), nil, bufferSize, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
-					n, moveErr = int64(moved), err // an int on 32-bit machines
-					if moveErr != unix.EINTR {
-						break
-					}
-				}
-				if moveErr == unix.EAGAIN {
-					ready := []unix.PollFd{{Fd: int32(in), Events: unix.POLLIN}}
-					unix.Poll(ready, 0)
-					full = ready[0].Revents != 0
-				}
-			})
-			if err != nil {
-				moveErr = err
-			}
-			return moveErr != unix.EAGAIN || full
-		})
-		if err != nil {
-			return 0, err
-		}
-		if moveErr != unix.EAGAIN {
-			return max(n, 0), moveErr
-		}
-		err = to.Write(func(out uintptr) bool {
-			room := []unix.PollFd{{Fd: int32(out), Events: unix.POLLOUT}}
-			unix.Poll(room, 0)
-			return room[0].Revents != 0
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
 }
 
 // put writes what it can until the deadline that suspend sets, and the rest to rest.

@@ -37,7 +37,7 @@ func (o *output) dropped() keeper.Change {
 	if o.stage == nil {
 		return keeper.Change{}
 	}
-	return keeper.Change{Slot: o.stage.slot}
+	return keeper.Change{Slot: o.stage.Slot()}
 }
 
 func isFIFO(path string) (bool, error) {
@@ -141,9 +141,6 @@ func (i *input) close() {
 	}
 	if i.keep != nil {
 		i.keep.Close()
-	}
-	if i.stop != nil {
-		i.stop()
 	}
 }
 

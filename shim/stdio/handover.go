@@ -32,6 +32,7 @@ func (s *IO) Resume() {
 	for _, st := range s.copies() {
 		st.resume()
 	}
+	s.leadOn()
 }
 
 // Kept says whether all there is of suspended streams is in the keeper's memory.
@@ -59,6 +60,9 @@ func (s *IO) Handover(t *fds.Table) *wire.HandoverIO {
 	}
 	if !s.started {
 		h.ChildIn, h.ChildOut, h.ChildErr = t.Number(s.child.In), t.Number(s.child.Out), t.Number(s.child.Err)
+	}
+	for _, l := range s.links {
+		h.Links = append(h.Links, &wire.HandoverLink{ID: l.id, Pipe: t.Number(l.pipe), Input: l.input})
 	}
 	if s.stdin != nil {
 		h.In, h.InKeep = t.Number(s.stdin.file), t.Number(s.stdin.keep)
@@ -136,6 +140,9 @@ func TakeOver(h *wire.HandoverIO, config Config, t *fds.Table, r *reaper.Reaper,
 			return nil, errors.New("a pipe in the state leads nowhere")
 		}
 		s.pipes = append(s.pipes, pipe{read: read, to: s.outputs[p.Output]})
+	}
+	for _, l := range h.Links {
+		s.links = append(s.links, link{id: l.ID, pipe: file(l.Pipe, "stream "+l.ID), input: l.Input})
 	}
 	if l := h.Logger; l != nil {
 		s.logger = new(logger)

@@ -67,15 +67,12 @@ func (s *IO) openInStream(ctx context.Context, p place) error {
 	if err != nil {
 		return err
 	}
-	read, write, err := os.Pipe()
+	read, write, err := s.awaited(ctx, id)
 	if err != nil {
 		return err
 	}
-	s.stdin = &input{file: read}
-	if err := s.config.Streams.Input(ctx, id, write); err != nil {
-		return err
-	}
-	s.stdin.stop = func() { s.config.Streams.Stop(id) }
+	s.links = append(s.links, link{id: id, pipe: write, input: true})
+	s.stdin = &input{file: read, stop: func() { s.config.Streams.Stop(id) }}
 	return nil
 }
 
@@ -84,15 +81,26 @@ func (s *IO) openOutStream(ctx context.Context, p place) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, write, err := os.Pipe()
+	read, write, err := s.awaited(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.config.Streams.Output(ctx, id, read); err != nil {
-		write.Close()
-		return nil, err
-	}
+	s.links = append(s.links, link{id: id, pipe: read})
 	return &output{file: write}, nil
+}
+
+// awaited makes the pipe for a stream, and waits for that. A stream that has been awaited is to get
+// an end of it.
+func (s *IO) awaited(ctx context.Context, id string) (read, write *os.File, err error) {
+	if read, write, err = os.Pipe(); err != nil {
+		return nil, nil, err
+	}
+	if err := s.config.Streams.Await(ctx, id); err != nil {
+		read.Close()
+		write.Close()
+		return nil, nil, err
+	}
+	return read, write, nil
 }
 
 // own makes an end of a pipe the process's.
@@ -157,10 +165,10 @@ func (s *IO) openPipe(ctx context.Context, p place) (file *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.lead(o)
+	return s.pipeTo(o)
 }
 
-func (s *IO) lead(o *output) (*os.File, error) {
+func (s *IO) pipeTo(o *output) (*os.File, error) {
 	s.outputs = append(s.outputs, o)
 	if s.config.Terminal {
 		return nil, nil
@@ -181,7 +189,7 @@ func (s *IO) openFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("stdout: %w", err)
 	}
-	s.child.Out, err = s.lead(&output{file: f})
+	s.child.Out, err = s.pipeTo(&output{file: f})
 	s.child.Err = s.child.Out
 	return err
 }

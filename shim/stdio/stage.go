@@ -9,52 +9,39 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/berth-runtime/berth/internal/sys"
 	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/internal/staged"
 	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // stage is what output goes through on its way to a file that is appended to, with a keeper: splice
 // refuses O_APPEND, so that it has to be read and written, and the shim may be killed between. It
-// is moved into a pipe that nothing else is put into, read from there into the keeper's memory, and
-// written from there. How far each of these has come, the next shim finds out: how much was read,
-// by what is left in the pipe, and how much was written, by the file's offset, which is set to 0
-// before and is at the end of what was written after (write(2)).
-type stage struct {
-	in, out *os.File // of the pipe
-	slot    *keeper.Slot
-	room    []byte // nil before it is used
-	empty   bool   // the pipe is
-}
+// is read into the keeper's memory, and written from there. How much was written, the next shim
+// finds out by the file's offset, which is set to 0 before and is at the end of what was written
+// after (write(2)).
+type stage struct{ *staged.Pipe }
 
-// The room of a stage. Either of before and armed is set while what it is about goes on.
+// The room of a stage. Armed is set while what it is about goes on.
 const (
-	offBefore  = 0  // uint64: bytes in the pipe before the read
-	offTotal   = 8  // uint64: how much is in data
-	offDone    = 16 // uint64: of which is written
-	offFrom    = 24 // uint64: done before the write
-	offSize    = 32 // uint64: the file's before the write
-	offArmed   = 40 // uint64: 1 from before a write until done says what has come of it
-	offStaged  = 64
-	stagedRoom = 16<<10 - offStaged - 64 // four pages, with what package keeper has before it
+	offDone  = staged.Own      // how much of the data is written
+	offFrom  = staged.Own + 8  // done before the write
+	offSize  = staged.Own + 16 // the file's before the write
+	offArmed = staged.Own + 24 // 1 from before a write until done says what has come of it
 )
 
 // newStage makes one. It is in the keeper's memory by the change.
 func newStage(m *keeper.Memory) (*stage, keeper.Change, error) {
-	out, in, err := os.Pipe()
+	pipe, change, err := staged.New(m)
 	if err != nil {
-		return nil, keeper.Change{}, err
+		return nil, change, err
 	}
-	slot := m.Slot()
-	change := keeper.Change{Slot: slot, Kind: keeper.Stage, Data: make([]byte, offStaged+stagedRoom), Room: true}
-	return &stage{in: in, out: out, slot: slot, empty: true}, change, nil
+	return &stage{pipe}, change, nil
 }
 
 func (g *stage) close() {
 	if g != nil {
-		g.in.Close()
-		g.out.Close()
+		g.Close()
 	}
 }
 
@@ -62,55 +49,29 @@ func (g *stage) handover(t *fds.Table) *wire.HandoverStage {
 	if g == nil {
 		return nil
 	}
-	return &wire.HandoverStage{In: t.Number(g.in), Out: t.Number(g.out), Slot: g.slot.Number()}
+	return g.Handover(t)
 }
 
 // takeOverStage is the stage that a shim which was killed, or upgraded, has left.
 func takeOverStage(h *wire.HandoverStage, m *keeper.Memory, file func(n uint32, what string) *os.File) *stage {
-	if h == nil || m == nil {
-		return nil
-	}
-	g := &stage{in: file(h.In, "stage"), out: file(h.Out, "stage"), slot: m.At(h.Slot)}
-	if g.in == nil || g.out == nil || g.slot == nil {
-		return nil
-	}
-	return g
-}
-
-func (g *stage) word(off int) *uint64 { return sys.LongWord(g.room[off:]) }
-
-// open finds the room and, in it, how far a shim that was killed has come.
-func (g *stage) open(file uintptr) (err error) {
-	if g.room != nil {
-		return nil
-	}
-	if g.room, err = g.slot.InPlace(); err != nil {
-		return err
-	}
-	if before := g.word(offBefore); *before != 0 {
-		left, err := g.inPipe()
-		if err != nil {
-			return err
-		}
-		*g.word(offTotal) = *before - uint64(left)
-		*before = 0
-	}
-	*g.word(offDone) = min(*g.word(offDone), *g.word(offTotal))
-	if armed := g.word(offArmed); *armed != 0 {
-		*g.word(offDone) = *g.word(offFrom) + g.appended(int(file))
-		*armed = 0
+	if pipe := staged.TakeOver(h, m, file); pipe != nil {
+		return &stage{pipe}
 	}
 	return nil
 }
 
-// inPipe is how much has yet to be read.
-func (g *stage) inPipe() (n int, err error) {
-	raw, err := g.out.SyscallConn()
-	if err != nil {
-		return 0, err
+// open finds the room and, in it, how far a shim that was killed has come.
+func (g *stage) open(file uintptr) error {
+	fresh, err := g.Open()
+	if err != nil || !fresh {
+		return err
 	}
-	controlErr := raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // FIONREAD
-	return n, errors.Join(controlErr, err)
+	*g.Word(offDone) = min(*g.Word(offDone), uint64(len(g.Data())))
+	if armed := g.Word(offArmed); *armed != 0 {
+		*g.Word(offDone) = *g.Word(offFrom) + g.appended(int(file))
+		*armed = 0
+	}
+	return nil
 }
 
 // appended is how much came of a write that a shim was killed in: all but in rare cases all or
@@ -120,8 +81,8 @@ func (g *stage) appended(file int) uint64 {
 	if err != nil || end == 0 {
 		return 0
 	}
-	rest := g.rest(*g.word(offFrom))
-	if n := end - int64(*g.word(offSize)); n > 0 && n <= int64(len(rest)) {
+	rest := g.rest(*g.Word(offFrom))
+	if n := end - int64(*g.Word(offSize)); n > 0 && n <= int64(len(rest)) {
 		return uint64(n)
 	}
 	// The file was truncated meanwhile, or has other writers, too.
@@ -143,7 +104,7 @@ func (g *stage) appended(file int) uint64 {
 }
 
 // rest is what has been read, from an offset on.
-func (g *stage) rest(from uint64) []byte { return g.room[offStaged+from : offStaged+*g.word(offTotal)] }
+func (g *stage) rest(from uint64) []byte { return g.Data()[from:] }
 
 // flush appends all that there is to the file. What the file does not take is dropped, with an
 // error.
@@ -167,30 +128,17 @@ func (g *stage) flush(file *os.File) (err error) {
 	return errors.Join(controlErr, err)
 }
 
-// read reads what is in the pipe, or as much of it as there is room for.
+// read reads more, where all has been written.
 func (g *stage) read() (more bool, err error) {
-	if g.empty {
-		return false, nil
-	}
-	n, err := g.inPipe()
-	if err != nil || n == 0 {
-		g.empty = true
-		return false, err
-	}
-	*g.word(offTotal) = 0
-	*g.word(offDone) = 0
-	*g.word(offBefore) = uint64(n)
-	got, err := g.out.Read(g.room[offStaged:])
-	*g.word(offTotal) = uint64(got)
-	*g.word(offBefore) = 0
-	g.empty = got == n
-	return got > 0, err
+	g.Clear()
+	*g.Word(offDone) = 0
+	return g.Read()
 }
 
 // write appends what has been read.
 func (g *stage) write(file int) error {
 	for {
-		from := *g.word(offDone)
+		from := *g.Word(offDone)
 		rest := g.rest(from)
 		if len(rest) == 0 {
 			return nil
@@ -203,14 +151,14 @@ func (g *stage) write(file int) error {
 		if err != nil {
 			return err
 		}
-		*g.word(offFrom), *g.word(offSize) = from, uint64(st.Size)
-		*g.word(offArmed) = 1
+		*g.Word(offFrom), *g.Word(offSize) = from, uint64(st.Size)
+		*g.Word(offArmed) = 1
 		n, err := unix.Write(file, rest)
 		if err != nil && err != unix.EINTR {
 			n = len(rest) // dropped
 		}
-		*g.word(offDone) = from + uint64(max(n, 0))
-		*g.word(offArmed) = 0
+		*g.Word(offDone) = from + uint64(max(n, 0))
+		*g.Word(offArmed) = 0
 		if err != nil && err != unix.EINTR {
 			return err
 		}

@@ -131,6 +131,16 @@ func copyKilled(path string, text []byte, most int, kills *atomic.Int64) error {
 	}
 	defer g.close()
 	m.Commit(change)
+	h := g.Handover(fds.New())
+	var ends [2]*os.File
+	for i, n := range []uint32{h.In, h.Out} {
+		fd, err := unix.Dup(int(n))
+		if err != nil {
+			return err
+		}
+		ends[i] = os.NewFile(uintptr(fd), "stage")
+		defer ends[i].Close()
+	}
 	source, write, err := os.Pipe()
 	if err != nil {
 		return err
@@ -157,8 +167,8 @@ func copyKilled(path string, text []byte, most int, kills *atomic.Int64) error {
 			return err
 		}
 		cmd := exec.Command(os.Args[0], "-test.run=^TestStageOfTheKilled$")
-		cmd.Env = append(os.Environ(), stageVariable+"="+fmt.Sprint(g.slot.Number()))
-		cmd.ExtraFiles = []*os.File{memory, source, file, g.in, g.out, begin}
+		cmd.Env = append(os.Environ(), stageVariable+"="+fmt.Sprint(h.Slot))
+		cmd.ExtraFiles = []*os.File{memory, source, file, ends[0], ends[1], begin}
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		if err := cmd.Start(); err != nil {

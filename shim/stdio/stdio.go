@@ -41,13 +41,22 @@ type Config struct {
 	ExecID string
 }
 
-// Streams lead pipes to clients, and own these ends of them. Both calls wait for
-// the client to open the stream, as long as ctx allows.
+// Streams lead pipes to clients, and own these ends of them.
 type Streams interface {
-	Output(ctx context.Context, id string, from *os.File) error
+	// Await waits for the client to open a stream, as long as ctx allows.
+	Await(ctx context.Context, id string) error
+	// Output and Input take what begins when the changes have been made and begin is called.
+	Output(id string, from *os.File) (changes []keeper.Change, begin func())
 	// Input ends with the client, or by Stop.
-	Input(ctx context.Context, id string, to *os.File) error
+	Input(id string, to *os.File) (changes []keeper.Change, begin func())
 	Stop(id string)
+}
+
+// link is a stream that has been awaited, and the end of a pipe that it is to have: see Lead.
+type link struct {
+	id    string
+	pipe  *os.File
+	input bool
 }
 
 // IO are the streams of one process.
@@ -58,6 +67,7 @@ type IO struct {
 	child   engine.Stdio
 	logger  *logger
 	outputs []*output
+	links   []link // until Lead
 	// pipes pairs the end of each pipe that is read here with where it leads.
 	pipes []pipe
 
@@ -119,6 +129,42 @@ func (s *IO) Started(console *os.File, with ...keeper.Change) {
 	s.keep(with...)
 	for _, st := range s.copies() {
 		st.run()
+	}
+}
+
+// Lead has streams over the socket take what they are to have, once the process has its ends and is
+// known: what a shim was killed in before that is undone and done again, and finds the streams as
+// they were. The next shim does so by Resume.
+func (s *IO) Lead() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leadOn()
+}
+
+func (s *IO) leadOn() {
+	if s.started && !s.closed && len(s.links) > 0 {
+		changes, begin := s.lead()
+		s.keep(changes...)
+		begin()
+	}
+}
+
+// lead has the streams that were awaited take what they are to have.
+func (s *IO) lead() (changes []keeper.Change, begin func()) {
+	var all []func()
+	for _, l := range s.links {
+		take := s.config.Streams.Output
+		if l.input {
+			take = s.config.Streams.Input
+		}
+		more, one := take(l.id, l.pipe)
+		changes, all = append(changes, more...), append(all, one)
+	}
+	s.links = nil
+	return changes, func() {
+		for _, one := range all {
+			one()
+		}
 	}
 }
 
@@ -256,7 +302,13 @@ func (s *IO) Close() {
 		return
 	}
 	s.closed = true
-	changes := []keeper.Change{{Slot: s.slot}}
+	// Streams that have nothing to be led to see an end.
+	changes, begin := s.lead()
+	defer begin()
+	if s.stdin != nil && s.stdin.stop != nil {
+		s.stdin.stop() // before nothing is known any more of what is to be stopped
+	}
+	changes = append(changes, keeper.Change{Slot: s.slot})
 	for _, o := range s.outputs {
 		if !o.over {
 			o.over = true

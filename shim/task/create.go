@@ -78,6 +78,7 @@ func (c *container) published(r *wire.CreateTaskRequest) (pid uint32) {
 		ContainerID: r.ID, Bundle: r.Bundle, Rootfs: r.Rootfs, Checkpoint: r.Checkpoint, Pid: pid,
 		IO: &wire.TaskIO{Stdin: r.Stdin, Stdout: r.Stdout, Stderr: r.Stderr, Terminal: r.Terminal},
 	})
+	c.init.io.Lead()
 	c.settle(c.init) // it may have been killed already
 	return pid
 }

@@ -94,8 +94,10 @@ func (c *container) runExec(ctx context.Context, p *process) error {
 	}
 	if err != nil {
 		p.io.Close()
+		return err
 	}
-	return err
+	p.io.Lead()
+	return nil
 }
 
 // noteHeld notes a process that does not execute its program before this has returned: a shim that

@@ -47,6 +47,7 @@ func (c *container) startInit(ctx context.Context) error {
 		// again.
 		if err = c.makeInit(ctx); err == nil {
 			c.restore = nil
+			p.io.Lead()
 		}
 	} else {
 		release := c.service.Reaper.Hold() // hooks, and an init that ends at once

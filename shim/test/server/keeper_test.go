@@ -44,8 +44,9 @@ func (b *box) killed() {
 func (s *shim) keeperOf(pid uint32) {
 	s.n.t.Helper()
 	unix.Close(s.pidfd)
-	s.pid = parentOf(s.n.t, int(pid))
 	var err error
+	s.pid, err = parentOf(int(pid))
+	s.n.must(err)
 	s.pidfd, err = unix.PidfdOpen(s.pid, 0)
 	s.n.must(err)
 }
@@ -119,7 +120,8 @@ func TestKeeperKilled(t *testing.T) {
 	t.Setenv("BERTH_SHIM_KEEPER", "1")
 	n := newNode(t)
 	b := n.run("c", "sleep", "1000")
-	keeper := parentOf(t, b.shim.pid)
+	keeper, err := b.keeper()
+	n.must(err)
 	score := func(pid int) (n int) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
 		if err == nil {
@@ -145,15 +147,21 @@ func TestKeeperKilled(t *testing.T) {
 	n.cleanUp(b)
 }
 
-func parentOf(t testing.TB, pid int) (parent int) {
-	t.Helper()
+// keeper is the process of the keeper of the shim that answers.
+func (s *shim) keeper() (int, error) {
+	r, err := s.Connect(s.n.ctx(), &taskapi.ConnectRequest{})
+	if err != nil {
+		return 0, err
+	}
+	return parentOf(int(r.ShimPid))
+}
+
+func parentOf(pid int) (parent int, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	_, after, _ := strings.Cut(string(text), "PPid:")
-	if _, err := fmt.Sscan(after, &parent); err != nil {
-		t.Fatal(err)
-	}
-	return parent
+	_, err = fmt.Sscan(after, &parent)
+	return parent, err
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,63 +32,87 @@ import (
 //
 // There are some thousands of such calls in a life: without BERTH_SOAK only some are tried, others
 // on each day (BERTH_SEED).
-func TestOnceWhereverKilled(t *testing.T) {
-	if runtime.GOARCH != "amd64" {
-		t.Skip("needs amd64: a keeper, and test/fault")
+func TestOnceWhereverKilled(t *testing.T) { newKept(t).killedAtEachCall(writing) }
+
+// The shim that comes after a killed one is killed, too, at some call of what it takes over, or
+// later.
+func TestOnceThoughKilledTwice(t *testing.T) { newKept(t).killedTwice(writing) }
+
+// life is what is done while the shim is killed at one of its calls: what the container executes,
+// what its client does, and what must have come of it.
+type life struct {
+	script string
+	lead   func(b *box) error
+	check  func(b *box)
+	calls  int // that it has at least
+}
+
+// writing is a container with an exec, both of which write.
+func writing(id, shared string) *life {
+	out, exec := (*pipe)(nil), filepath.Join(shared, "exec-output")
+	return &life{
+		script: "echo run >> /shared/init; i=0; while [ $i -lt 50 ]; do i=$((i+1)); echo $i; done; sleep 1000",
+		lead: func(b *box) error {
+			out = b.n.pipe("out-" + id).read()
+			return b.lifeOf(out, exec)
+		},
+		check: func(b *box) {
+			<-out.done
+			b.n.ranOnce(b, shared, out, exec)
+		},
+		calls: 1000,
 	}
-	t.Setenv("BERTH_SHIM_KEEPER", "1")
-	n := newNode(t)
+}
+
+// killedAtEachCall leads a life for each call that the shim makes in it, or for some of them.
+func (n *node) killedAtEachCall(of func(id, shared string) *life) {
+	n.t.Helper()
 	stride := 97 // some twenty, each twice
 	if os.Getenv("BERTH_SOAK") != "" {
 		stride = 1
 	}
-	first := 1 + int(daySeed(t)%uint64(stride))
+	first := 1 + int(daySeed(n.t)%uint64(stride))
 	if text := os.Getenv("BERTH_STEPS"); text != "" { // FIRST:STRIDE
 		_, err := fmt.Sscanf(text, "%d:%d", &first, &stride)
 		n.must(err)
 	}
 	steps, step := 0, first
-	for ; !t.Failed(); step += stride {
-		after := n.liveOnce(step, false, 0)
-		if !after || t.Failed() {
+	for ; !n.t.Failed(); step += stride {
+		after := n.liveOnce(step, false, 0, of)
+		if !after || n.t.Failed() {
 			break
 		}
 		steps++
-		if n.liveOnce(step, true, 0) {
+		if n.liveOnce(step, true, 0, of) {
 			steps++
 		}
 	}
-	// A life has more calls than this, however few of them are tried.
-	if step < 500 {
-		t.Errorf("a life has only %d calls", step)
+	// However few of them are tried.
+	if least := of("", "").calls / 2; step < least {
+		n.t.Errorf("a life has only %d calls, want %d", step, least)
 	}
-	t.Logf("killed at %d calls", steps)
-	harness.Report(t, "keeper steps", int64(steps))
+	n.t.Logf("killed at %d calls", steps)
+	harness.Report(n.t, "keeper steps", int64(steps))
 }
 
-// The shim that comes after a killed one is killed, too, at some call of what it takes over, or later.
-func TestOnceThoughKilledTwice(t *testing.T) {
-	if runtime.GOARCH != "amd64" {
-		t.Skip("needs amd64: a keeper, and test/fault")
-	}
-	t.Setenv("BERTH_SHIM_KEEPER", "1")
-	n := newNode(t)
+// killedTwice leads some lives in which the shim is killed at a call, and the next one at another.
+func (n *node) killedTwice(of func(id, shared string) *life) {
+	n.t.Helper()
 	lives := 24
 	if os.Getenv("BERTH_SOAK") != "" {
 		lives = 2000
 	}
-	// A life has at least so many calls, and a shim that takes over makes about so many before it
-	// serves.
-	const calls, takesOver = 1000, 400
-	random := rand.New(rand.NewPCG(daySeed(t), 0))
-	for i := 0; i < lives && !t.Failed(); i++ {
-		n.liveOnce(1+random.IntN(calls), random.IntN(2) == 0, 1+random.IntN(takesOver))
+	// A shim that takes over makes about so many calls before it serves.
+	const takesOver = 400
+	calls, random := of("", "").calls, rand.New(rand.NewPCG(daySeed(n.t), 0))
+	for i := 0; i < lives && !n.t.Failed(); i++ {
+		n.liveOnce(1+random.IntN(calls), random.IntN(2) == 0, 1+random.IntN(takesOver), of)
 	}
-	harness.Report(t, "keeper steps, two at a time", int64(lives))
+	harness.Report(n.t, "keeper steps, two at a time", int64(lives))
 }
 
 // daySeed is the number in BERTH_SEED, or that of the day.
-func daySeed(t *testing.T) uint64 {
+func daySeed(t testing.TB) uint64 {
 	seed := uint64(time.Now().Unix() / (24 * 60 * 60))
 	if word := os.Getenv("BERTH_SEED"); word != "" {
 		var err error
@@ -101,14 +124,15 @@ func daySeed(t *testing.T) uint64 {
 	return seed
 }
 
-// liveOnce leads a life in which the shim is killed at a call and, if then is not 0, the one after it
-// so many calls later. It reports false where there are fewer calls.
-func (n *node) liveOnce(step int, before bool, then int) bool {
+// liveOnce leads a life in which the shim is killed at a call and, if then is not 0, the one after
+// it so many calls later. It reports false where there are fewer calls.
+func (n *node) liveOnce(step int, before bool, then int, of func(id, shared string) *life) bool {
 	n.t.Helper()
 	id := fmt.Sprintf("c%d-%v-%d", step, before, then)
 	shared := filepath.Join(n.dir, "shared-"+id)
 	n.must(os.Mkdir(shared, 0o755))
-	spec := n.spec(id, "sh", "-c", "echo run >> /shared/init; i=0; while [ $i -lt 50 ]; do i=$((i+1)); echo $i; done; sleep 1000")
+	life := of(id, shared)
+	spec := n.spec(id, "sh", "-c", life.script)
 	spec.Mounts = append(spec.Mounts, specs.Mount{Destination: "/shared", Type: "bind", Source: shared, Options: []string{"bind", "rw"}})
 	spec.Linux.Resources = &specs.LinuxResources{}
 	dir := n.bundle(id, spec)
@@ -128,17 +152,18 @@ func (n *node) liveOnce(step int, before bool, then int) bool {
 	n.must(err)
 	client := ttrpc.NewClient(conn)
 	b := &box{shim: &shim{n: n, client: client, TTRPCTaskService: taskapi.NewTTRPCTaskClient(client)}, id: id, dir: dir}
-	first, err := b.Connect(n.ctx(), &taskapi.ConnectRequest{})
+	b.shim.pid, err = b.keeper()
+	for kills := 0; kills < 2 && (errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)); kills++ {
+		b.shim.pid, err = b.keeper() // the shim was killed right behind its answer
+	}
 	n.must(err)
-	b.shim.pid = parentOf(n.t, int(first.ShimPid)) // the keeper
 	b.shim.pidfd, err = unix.PidfdOpen(b.shim.pid, 0)
 	n.must(err)
 	n.mu.Lock()
 	n.shims = append(n.shims, b.shim)
 	n.mu.Unlock()
 
-	out, exec := n.pipe("out-"+id).read(), filepath.Join(shared, "exec-output")
-	failed := b.lifeOf(out, exec)
+	failed := life.lead(b)
 	client.Close()
 	exit := tracer.Wait()
 	at, err := os.ReadFile(hit)
@@ -149,8 +174,7 @@ func (n *node) liveOnce(step int, before bool, then int) bool {
 		n.cleanUp(b)
 	} else {
 		b.gone()
-		<-out.done
-		n.ranOnce(b, shared, out, exec)
+		life.check(b)
 	}
 	if exit.Status == 126 {
 		text, _ := os.ReadFile(filepath.Join(n.dir, "said"))
@@ -175,26 +199,19 @@ func (b *box) lifeOf(out *pipe, exec string) error {
 		return err
 	}
 	waited := make(chan error, 1)
-	status := func(exec string, want uint32) error {
-		r, err := b.Wait(ctx, &taskapi.WaitRequest{ID: id, ExecID: exec})
-		if err == nil && r.ExitStatus != want {
-			err = fmt.Errorf("status of %q is %d, want %d", exec, r.ExitStatus, want)
-		}
-		return err
-	}
 	for _, step := range []struct {
 		name string
 		call func() error
 	}{
 		{"create", func() error { return b.create(func(r *taskapi.CreateTaskRequest) { r.Stdout = out.path }) }},
 		{"start", func() error { return b.begin("") }},
-		{"wait", func() error { go func() { waited <- status("", 137) }(); return nil }},
+		{"wait", func() error { go func() { waited <- b.endsWith("", 137) }(); return nil }},
 		{"exec", func() error {
 			_, err := b.Exec(ctx, &taskapi.ExecProcessRequest{ID: id, ExecID: "e", Stdout: "file://" + exec, Spec: &anypb.Any{Value: process}})
 			return err
 		}},
 		{"start e", func() error { return b.begin("e") }},
-		{"wait e", func() error { return status("e", 8) }},
+		{"wait e", func() error { return b.endsWith("e", 8) }},
 		{"delete e", func() error { return b.delete("e") }},
 		{"exec f", func() error { return b.addExec("f", "sleep", "1000") }},
 		{"start f", func() error { return b.begin("f") }},
@@ -208,7 +225,7 @@ func (b *box) lifeOf(out *pipe, exec string) error {
 			_, err := b.Kill(ctx, &taskapi.KillRequest{ID: id, ExecID: "f", Signal: uint32(unix.SIGTERM)})
 			return err
 		}},
-		{"wait f", func() error { return status("f", 143) }},
+		{"wait f", func() error { return b.endsWith("f", 143) }},
 		{"delete f", func() error { return b.delete("f") }},
 		{"output", func() error {
 			wait.Until(b.n.t, "the output", func() bool { return len(out.String()) >= len(linesOf(50)) })

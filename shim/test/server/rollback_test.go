@@ -38,7 +38,7 @@ var others = sync.OnceValues(func() (string, error) {
 	replace := make(map[string]string)
 	for file, lines := range map[string][][2]string{
 		"shim/server/handover.go": {
-			{"\tformat = 3\n", "\tformat = 4\n"},
+			{"\tformat = 4\n", "\tformat = 5\n"},
 			{"Format: format, Least: least,", "Format: format, Least: leastOf(), Novelty: []byte(\"new\"),"},
 			{"\treturn h, s.server.TakeOver(h.Server, table)\n", "\terr = s.server.TakeOver(h.Server, table)\n\tfail()\n\treturn h, err\n"},
 			{"// understood is what", `func name() string {
@@ -50,7 +50,7 @@ var others = sync.OnceValues(func() (string, error) {
 
 func leastOf() uint32 {
 	if name() == "later" {
-		return 4
+		return 5
 	}
 	return 1
 }
@@ -295,7 +295,7 @@ func TestUpgradeToTheNextVersionAndBack(t *testing.T) {
 	// What cannot do without what is new is not given back.
 	_, err := c.upgradeTo(n.other("later"))
 	n.must(err)
-	if _, err := c.upgradeTo(n.binary); err == nil || !strings.Contains(err.Error(), "has format 4, which formats from 4 on understand") {
+	if _, err := c.upgradeTo(n.binary); err == nil || !strings.Contains(err.Error(), "has format 5, which formats from 5 on understand") {
 		t.Errorf("to a version that does not understand the state: %v", err)
 	}
 	c.say("still there")

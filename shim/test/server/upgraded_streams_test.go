@@ -15,7 +15,31 @@ import (
 // A shim is upgraded again and again while streams go over its socket, of a container and of an
 // exec at a terminal: each byte comes once, in both directions, and no more than was granted.
 func TestUpgradedWithStreams(t *testing.T) {
-	n := newNode(t)
+	newNode(t).interruptStreams(func(*box) bool { return false })
+}
+
+// So it is where the shim has a keeper, and is killed as well.
+func TestKilledWithStreams(t *testing.T) {
+	const most, pause = 4, 3 // one more kill within a minute is too many
+	killed, next := 0, 0
+	newKept(t).interruptStreams(func(b *box) bool {
+		if next++; killed == most || next%pause != 0 {
+			return false
+		}
+		killed++
+		b.killed()
+		return true
+	})
+	if killed < most {
+		t.Errorf("killed %d times", killed)
+	}
+}
+
+// interruptStreams has streams go over a shim's socket, which is interrupted all the time: by an
+// upgrade, or otherwise.
+func (n *node) interruptStreams(otherwise func(b *box) bool) {
+	n.t.Helper()
+	t := n.t
 	const lines, sent = 60000, 300
 	b := n.define("c", n.spec("c", "sh", "-c", fmt.Sprintf("seq 1 %d; cat; exit 7", lines)))
 	in, out, unused := b.open("in"), b.open("out"), b.open("unused")
@@ -45,21 +69,28 @@ func TestUpgradedWithStreams(t *testing.T) {
 	upgrades := 0
 	upgrade := func() {
 		t.Helper()
+		if otherwise(b) {
+			return
+		}
 		text, err := n.upgrade("c")
 		if err != nil || !strings.Contains(text, "upgraded from") {
 			t.Fatalf("upgrade %d says %q, %v", upgrades, text, err)
 		}
 		upgrades++
 	}
-	for len(written) == 0 || upgrades < 5 {
+	for len(written) == 0 || upgrades < 10 {
+		upgrade()
+	}
+	// The exec ends only when there is room for what it writes, and would end with the container.
+	shown := make(chan string, 1)
+	go func() { shown <- terminal.inPieces(t, 3000) }()
+	for len(shown) == 0 {
 		upgrade()
 	}
 	if err := in.CloseSend(); err != nil {
 		t.Error(err)
 	}
-	shown := make(chan string, 1)
-	go func() { shown <- terminal.inPieces(t, 3000) }()
-	for len(got) == 0 || len(shown) == 0 {
+	for len(got) == 0 {
 		upgrade()
 	}
 	t.Logf("%d upgrades", upgrades)
@@ -86,7 +117,7 @@ func TestUpgradedWithStreams(t *testing.T) {
 }
 
 // inPieces reads to the end, and grants so many bytes each time that it has had as many.
-func (st *stream) inPieces(t *testing.T, grant int) string {
+func (st *stream) inPieces(t testing.TB, grant int) string {
 	var got strings.Builder
 	for granted := 0; ; {
 		if granted == got.Len() {
@@ -110,7 +141,7 @@ func (st *stream) inPieces(t *testing.T, grant int) string {
 }
 
 // numbers sends numbered lines of a thousand bytes, as far as the shim grants it, and gives them.
-func (st *stream) numbers(t *testing.T, n int) string {
+func (st *stream) numbers(t testing.TB, n int) string {
 	var all strings.Builder
 	granted := 0
 	for i := range n {

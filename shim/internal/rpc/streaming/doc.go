@@ -8,5 +8,6 @@
 // does, and no one else.
 //
 // The package moves bytes between the streams and the pipes that package stdio
-// gives it. When the shim is upgraded, it halts at a point that it can write down.
+// gives it. When the shim is upgraded, it halts at a point that it can write down;
+// with a keeper, where it is stands in the keeper's memory at any instant.
 package streaming

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // Service knows the streams that clients have opened.
@@ -36,31 +37,32 @@ func (s *Service) Serve(ctx context.Context, ts *ttrpc.Stream) error {
 	s.mu.Lock()
 	st := s.all[ts]
 	s.mu.Unlock()
-	if st == nil {
+	met := st == nil
+	if met {
 		var err error
 		if st, err = s.meet(ts); err != nil {
 			return err
 		}
-		if err := ts.Send(&wire.Any{TypeURL: wire.EmptyURL}); err != nil { // the client waits for that
-			s.forget(st)
-			return err
-		}
-	} else {
+	}
+	if err := s.answer(st); err != nil {
+		s.forget(st)
+		return err
+	}
+	if !met {
 		st.goOn()
 	}
 	select {
 	case <-st.done:
 	case <-ctx.Done():
-		s.forget(st) // so that it is not taken any more
-		switch st.use {
+		switch s.takenNoMore(st) {
 		case output:
 			st.abandon()
 			<-st.done
 		case input: // what has come is for the process yet, which takes its time
 			select {
 			case <-st.done:
-			case <-ts.Halted(): // a connection that is gone is not handed over
-				st.over()
+			case <-ts.Halted():
+				return ttrpc.ErrSuspended
 			}
 		}
 	case <-ts.Halted():
@@ -86,54 +88,90 @@ func (s *Service) meet(ts *ttrpc.Stream) (*stream, error) {
 	if s.open[init.ID] != nil {
 		return nil, &ttrpc.Error{Code: ttrpc.AlreadyExists, Text: "stream " + init.ID + " is open already"}
 	}
+	ts.Keep(st.state(0))
 	s.all[ts], s.open[init.ID] = st, st
-	close(s.changed)
-	s.changed = make(chan struct{})
 	return st, nil
 }
 
-func (s *Service) forget(st *stream) {
+// answer tells the client that the stream is there, for which it waits, and then those who wait for
+// the stream.
+func (s *Service) answer(st *stream) error {
+	if st.answered {
+		return nil
+	}
+	if err := st.send(wire.EmptyURL, &wire.Empty{}); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, st.Stream)
+	st.answered = true
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
+
+// takenNoMore has a stream not be used if it is not yet, and gives what it is used for.
+func (s *Service) takenNoMore(st *stream) use {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.open[st.id] == st {
 		delete(s.open, st.id)
 	}
+	return st.use
 }
 
-// take gives a stream by its id, once, and waits for it as long as ctx allows. From then on it has
-// a use, and a pipe that it owns.
-func (s *Service) take(ctx context.Context, id string, as use, pipe *os.File) error {
+func (s *Service) forget(st *stream) {
+	s.takenNoMore(st)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, st.Stream)
+	st.stage.Close() // of one that was not used
+}
+
+// Await waits, as long as ctx allows, for a client to open a stream, and keeps it from others.
+func (s *Service) Await(ctx context.Context, id string) error {
 	for {
 		s.mu.Lock()
 		st, changed := s.open[id], s.changed
-		if st != nil {
-			delete(s.open, id)
-			st.use, st.pipe = as, pipe
-			st.begin()
+		there, err := st != nil && st.answered && !st.awaited, error(nil)
+		if there {
+			err = st.prepare()
+			st.awaited = err == nil
 		}
 		s.mu.Unlock()
-		if st != nil {
-			return nil
+		if there {
+			return err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			pipe.Close()
 			return fmt.Errorf("wait for a client to open stream %q: %w", id, ctx.Err())
 		}
 	}
 }
 
-// Output leads what is read from a pipe to the client of a stream. It owns the pipe.
-func (s *Service) Output(ctx context.Context, id string, from *os.File) error {
-	return s.take(ctx, id, output, from)
+// take gives a stream that was awaited a use, and a pipe that it owns. Its client may be gone.
+func (s *Service) take(id string, as use, pipe *os.File) (changes []keeper.Change, begin func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.open[id]
+	if st == nil || !st.answered || st.prepare() != nil {
+		return nil, func() { pipe.Close() }
+	}
+	delete(s.open, id)
+	return st.useAs(as, pipe), st.begin
 }
 
-// Input leads what the client of a stream sends into a pipe, which it owns, until
-// the client has no more or Stop is called.
-func (s *Service) Input(ctx context.Context, id string, to *os.File) error {
-	return s.take(ctx, id, input, to)
+// Output leads what is read from a pipe to the client of a stream that was awaited, when the
+// changes have been made and it has begun. It owns the pipe.
+func (s *Service) Output(id string, from *os.File) (changes []keeper.Change, begin func()) {
+	return s.take(id, output, from)
+}
+
+// Input leads what the client of a stream sends into a pipe, which it owns, until the client has no
+// more or Stop is called. It is as Output else.
+func (s *Service) Input(id string, to *os.File) (changes []keeper.Change, begin func()) {
+	return s.take(id, input, to)
 }
 
 // Stop has no more taken from the client of an input.

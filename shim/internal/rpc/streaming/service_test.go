@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // serve gives the service, and the path of its socket.
@@ -142,12 +143,20 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
+// lead waits for a stream, and has it take the end of a pipe.
+func lead(t *testing.T, s *Service, take func(string, *os.File) ([]keeper.Change, func()), id string, end *os.File) {
+	t.Helper()
+	if err := s.Await(context.Background(), id); err != nil {
+		t.Fatal(err)
+	}
+	_, begin := take(id, end)
+	begin()
+}
+
 func outputOf(t *testing.T, s *Service, id string) (container *os.File) {
 	t.Helper()
 	read, write := pipe(t)
-	if err := s.Output(context.Background(), id, read); err != nil {
-		t.Fatal(err)
-	}
+	lead(t, s, s.Output, id, read)
 	write.SetDeadline(time.Now().Add(20 * time.Second))
 	return write
 }
@@ -238,9 +247,7 @@ func TestInput(t *testing.T) {
 	c := dial(t, path, "in")
 	c.opened()
 	read, write := pipe(t)
-	if err := s.Input(context.Background(), "in", write); err != nil {
-		t.Fatal(err)
-	}
+	lead(t, s, s.Input, "in", write)
 	if any, ok := c.next(); !ok || any.TypeURL != wire.WindowUpdateURL {
 		t.Fatalf("no room is granted: %+v", any)
 	}
@@ -260,9 +267,7 @@ func TestInputOfAClientThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := s.Input(t.Context(), "in", w); err != nil {
-		t.Fatal(err)
-	}
+	lead(t, s, s.Input, "in", w)
 	const pieces = 10 // more than the pipe takes
 	want := ""
 	for i := range pieces {
@@ -282,10 +287,7 @@ func TestStopOfAnInput(t *testing.T) {
 	c := dial(t, path, "in")
 	c.opened()
 	read, write := pipe(t)
-	err := s.Input(context.Background(), "in", write)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lead(t, s, s.Input, "in", write)
 	s.Stop("in")
 	if got, err := io.ReadAll(read); err != nil || len(got) > 0 {
 		t.Errorf("got %q, %v", got, err)
@@ -304,8 +306,7 @@ func TestNotWaitedForLongerThanAsked(t *testing.T) {
 	s := New()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	read, _ := pipe(t)
-	if err := s.Output(ctx, "nobody", read); err == nil {
+	if err := s.Await(ctx, "nobody"); err == nil {
 		t.Error("a stream that nobody has opened")
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/berth-runtime/berth/shim/internal/rpc/ttrpc"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/internal/staged"
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 const (
@@ -31,21 +33,31 @@ const (
 // that these fields describe.
 type stream struct {
 	*ttrpc.Stream
-	id   string
-	done chan struct{} // closed when its use is over
-	end  sync.Once     // is what closes it
+	id       string
+	answered bool          // its client has been told that it is there
+	awaited  bool          // it is kept for one that will use it
+	done     chan struct{} // closed when its use is over
+	end      sync.Once     // is what closes it
 
 	use  use
 	pipe *os.File
 	rest []byte // has been read, and not been passed on
 	last bool   // nothing comes behind rest
 
-	mu     sync.Mutex // guards what follows
-	more   sync.Cond
-	room   int  // output: what the client takes. Input: what it may send
-	closed bool // output: no more will be granted
-	gone   bool
-	halted bool
+	// With a keeper, rest is not used: what has been read is in the stage, and slot is where the
+	// use is kept. Both are nil otherwise.
+	stage  *staged.Pipe
+	staged keeper.Change // by which the stage is kept
+	slot   *keeper.Slot
+
+	mu   sync.Mutex // guards what follows
+	more sync.Cond
+	// Of data, or what is granted of it: what the client has sent, and what it was sent.
+	heard, told uint64
+	closed      bool // output: no more will be granted
+	gone        bool
+	halted      bool
+	begun       bool
 }
 
 func newStream(ts *ttrpc.Stream, id string) *stream {
@@ -54,8 +66,17 @@ func newStream(ts *ttrpc.Stream, id string) *stream {
 	return st
 }
 
-// begin has a stream serve its use.
+// begin has a stream serve its use, or if it is halted, from goOn on.
 func (st *stream) begin() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.begun = true
+	if !st.halted || st.gone {
+		st.run()
+	}
+}
+
+func (st *stream) run() {
 	switch st.use {
 	case output:
 		st.Go(st.listen)
@@ -82,13 +103,13 @@ func (st *stream) halt() {
 // goOn is what follows on halt.
 func (st *stream) goOn() {
 	st.mu.Lock()
+	defer st.mu.Unlock()
 	st.halted = false
 	if st.pipe != nil {
 		st.pipe.SetDeadline(time.Time{})
 	}
-	st.mu.Unlock()
-	if !st.isOver() {
-		st.begin()
+	if st.begun && !st.isOver() {
+		st.run()
 	}
 }
 
@@ -104,9 +125,12 @@ func (st *stream) isOver() bool {
 // over ends the use.
 func (st *stream) over() {
 	st.end.Do(func() {
-		st.pipe.Close()
-		st.Close(io.EOF) // for listen
+		// Before the descriptors may be other files'.
+		st.Memory().Commit(st.kept(true))
 		close(st.done)
+		st.pipe.Close()
+		st.stage.Close()
+		st.Close(io.EOF) // for listen
 	})
 }
 
@@ -133,60 +157,62 @@ func (st *stream) stopped() {
 func (st *stream) putOut() {
 	for {
 		// Read before there is room, as the end of the output needs none.
-		if len(st.rest) == 0 && !st.last {
-			buf := make([]byte, piece)
-			n, err := st.pipe.Read(buf)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				st.stopped()
-				return
-			}
-			st.rest, st.last = buf[:n], err != nil
+		rest, err := st.read()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			st.stopped()
+			return
 		}
-		for len(st.rest) > 0 {
-			room, halted := st.wait()
-			if halted {
-				return
-			}
-			part := st.rest[:min(room, len(st.rest))]
-			if len(part) == 0 || st.send(wire.DataURL, &wire.Data{Data: part}) != nil {
-				st.over() // the client is gone
-				return
-			}
-			st.used(len(part))
-			st.rest = st.rest[len(part):]
-		}
-		if st.last {
+		if len(rest) == 0 { // the end
 			st.over()
+			return
+		}
+		room, halted := st.wait()
+		if halted {
+			return
+		}
+		part := rest[:min(room, len(rest))]
+		if len(part) == 0 || st.sendData(part) != nil {
+			st.over() // the client is gone
 			return
 		}
 	}
 }
 
+// read gives what has been read of an output and not been sent; nothing is the end, or an error.
+func (st *stream) read() ([]byte, error) {
+	if st.stage != nil {
+		return st.readStage()
+	}
+	if len(st.rest) == 0 && !st.last {
+		buf := make([]byte, piece)
+		n, err := st.pipe.Read(buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, err
+		}
+		st.rest, st.last = buf[:n], err != nil
+	}
+	return st.rest, nil
+}
+
+// sendData sends of what read has given.
+func (st *stream) sendData(part []byte) error {
+	n := len(part)
+	st.mu.Lock()
+	st.told += uint64(n)
+	st.mu.Unlock()
+	if err := st.send(wire.DataURL, &wire.Data{Data: part}); err != nil {
+		return err
+	}
+	if st.stage == nil {
+		st.rest = st.rest[n:]
+	}
+	return nil
+}
+
 // takeIn leads the client to the pipe.
 func (st *stream) takeIn() {
 	for {
-		if len(st.rest) == 0 {
-			if st.room < window {
-				// Of a client that is gone there may still be messages, behind which Recv
-				// tells of the end.
-				_ = st.send(wire.WindowUpdateURL, &wire.WindowUpdate{Update: window})
-				st.room += window
-			}
-			var any wire.Any
-			var data wire.Data
-			err := st.Recv(&any)
-			if errors.Is(err, ttrpc.ErrSuspended) {
-				return
-			}
-			if err != nil || any.TypeURL != wire.DataURL || wire.Unmarshal(any.Value, &data) != nil {
-				st.over()
-				return
-			}
-			st.rest = data.Data
-		}
-		n, err := st.pipe.Write(st.rest)
-		st.room -= n
-		st.rest = st.rest[n:]
+		err := st.write()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
@@ -194,11 +220,48 @@ func (st *stream) takeIn() {
 			st.over()
 			return
 		}
+		if int64(st.told-st.heard) < window {
+			// Of a client that is gone there may still be messages, behind which Recv tells of
+			// the end.
+			st.told += window
+			_ = st.send(wire.WindowUpdateURL, &wire.WindowUpdate{Update: window})
+		}
+		var any wire.Any
+		var data wire.Data
+		err = st.Recv(&any)
+		if errors.Is(err, ttrpc.ErrSuspended) {
+			return
+		}
+		if err != nil || any.TypeURL != wire.DataURL || wire.Unmarshal(any.Value, &data) != nil {
+			st.over()
+			return
+		}
+		st.heard += uint64(len(data.Data))
+		if st.stage == nil {
+			st.rest = data.Data
+			st.Keep(nil)
+		} else {
+			st.Keep(st.state(st.heard), st.stage.Load(data.Data))
+		}
 	}
 }
 
+// write writes what has come to an input, or tells why not.
+func (st *stream) write() error {
+	if st.stage != nil {
+		return st.stage.Flush(st.pipe)
+	}
+	if len(st.rest) == 0 {
+		return nil
+	}
+	n, err := st.pipe.Write(st.rest)
+	st.rest = st.rest[n:]
+	return err
+}
+
+// send sends a message, and what was told is kept at the same instant.
 func (st *stream) send(url string, m wire.Message) error {
-	return st.Send(&wire.Any{TypeURL: url, Value: wire.Marshal(m)})
+	return st.Send(&wire.Any{TypeURL: url, Value: wire.Marshal(m)}, st.kept(false))
 }
 
 // listen hears what the client of an output grants.
@@ -213,8 +276,10 @@ func (st *stream) listen() {
 		if err == nil && any.TypeURL == wire.WindowUpdateURL {
 			err = wire.Unmarshal(any.Value, &update)
 		}
+		granted := uint64(max(update.Update, 0))
+		st.Keep(st.state(st.heard + granted))
 		st.mu.Lock()
-		st.room += max(int(update.Update), 0)
+		st.heard += granted
 		// A client that has closed its side takes what it has granted, and no more.
 		st.closed = errors.Is(err, io.EOF)
 		st.gone = err != nil && !st.closed
@@ -231,7 +296,7 @@ func (st *stream) listen() {
 func (st *stream) wait() (room int, halted bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for st.room == 0 && !st.closed && !st.gone && !st.halted {
+	for st.room() == 0 && !st.closed && !st.gone && !st.halted {
 		st.more.Wait()
 	}
 	if st.gone {
@@ -240,11 +305,9 @@ func (st *stream) wait() (room int, halted bool) {
 	if st.halted {
 		return 0, true
 	}
-	return st.room, false
+	return st.room(), false
 }
 
-func (st *stream) used(n int) {
-	st.mu.Lock()
-	st.room -= n
-	st.mu.Unlock()
-}
+// room is how much the client of an output takes in a message. What it had granted is not known
+// again yet when the shim before was killed in between.
+func (st *stream) room() int { return int(max(min(int64(st.heard-st.told), piece), 0)) }

@@ -52,7 +52,7 @@ func (c *Client) Close() error {
 // Keep has the connection, and the call that is under way, in the keeper's memory. It must be
 // called before the first call.
 func (c *Client) Keep(m *keeper.Memory) error {
-	in, err := newInbox(m, keeper.Forwarding, c.conn, 0, c.in, nil)
+	in, err := newInbox(m, keeper.Forwarding, c.conn, 0, c.in, nil, 0)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func InheritClient(m *keeper.Memory, t *fds.Table, timeout time.Duration) (c *Cl
 			return nil, 0, err
 		}
 		c.in.buf, c.in.skip, c.in.over = h.In, h.Skip, header{stream: h.Over, length: h.Length}
-		if _, err = newInbox(m, keeper.Forwarding, conn, 0, c.in, in.Slot); err != nil {
+		if _, err = newInbox(m, keeper.Forwarding, conn, 0, c.in, in.Slot, h.Position); err != nil {
 			return nil, 0, err
 		}
 		c.waiting, mark = c.kept.about()

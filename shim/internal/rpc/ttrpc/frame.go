@@ -91,6 +91,14 @@ func (f *frameReader) dropped() error {
 	return f.kept.move(f.kept.last(), f)
 }
 
+// position is how much has come before what is to be given out next. It is known with a keeper.
+func (f *frameReader) position() uint64 {
+	if f.kept == nil {
+		return 0
+	}
+	return f.kept.position(len(f.buf))
+}
+
 // want is how much room the next read is to have.
 func (f *frameReader) want() int {
 	if f.over.length == 0 && len(f.buf) >= headerSize {

@@ -24,25 +24,28 @@ type inbox struct {
 	file   *os.File
 	room   []byte
 	count  *sys.Counted // of what has been read into the room
+	base   uint64       // bytes that have come before those in the room
 	memory *keeper.Memory
 }
 
 // The room of an inbox: up to where what was read is done with, and the greatest stream until then,
 // in one word; the descriptor; of a message that is longer than allowed its stream, its length and
-// how much of it is still to be dropped; the count, and what was read.
+// how much of it is still to be dropped; how much had come before; the count, and what was read.
 const (
 	offAt, offFD        = 0, 8
 	offOver, offLength  = 12, 16
 	offSkip             = 24
+	offBase             = 32
 	offCount            = 64
 	offData             = offCount + sys.CountedSize
 	firstRoom           = 4096 - offData - 64 // one page with what package keeper has before it
+	mostRoom            = 64 << 10            // that is made for what may come
 	lastShift, doneMask = 32, 1<<32 - 1
 )
 
-// newInbox makes the inbox of a connection, of which in has been read already.
-func newInbox(m *keeper.Memory, kind byte, file *os.File, last uint32, in *frameReader, slot *keeper.Slot) (*inbox, error) {
-	k := &inbox{kind: kind, slot: slot, file: file, memory: m}
+// newInbox makes the inbox of a connection, of which in has been read already, and base before.
+func newInbox(m *keeper.Memory, kind byte, file *os.File, last uint32, in *frameReader, slot *keeper.Slot, base uint64) (*inbox, error) {
+	k := &inbox{kind: kind, slot: slot, file: file, memory: m, base: base}
 	if k.slot == nil {
 		k.slot = m.Slot()
 	}
@@ -61,9 +64,15 @@ func (k *inbox) last() uint32 { return uint32(*sys.LongWord(k.room[offAt:]) >> l
 func (k *inbox) move(last uint32, in *frameReader) error {
 	fd := fds.New().Number(k.file)
 	k.memory.Holds(fd)
-	b := make([]byte, offData+max(firstRoom, 2*len(in.buf)+readSize, len(in.buf)+in.want()))
+	base := k.base
+	if k.count != nil {
+		base = k.position(len(in.buf))
+	}
+	size := max(firstRoom, 2*len(in.buf)+readSize, len(in.buf)+in.want(), min(len(k.room)-offData, mostRoom))
+	b := make([]byte, offData+size)
 	*sys.LongWord(b[offAt:]), *sys.Word(b[offFD:]) = uint64(last)<<lastShift, fd
 	*sys.Word(b[offOver:]), *sys.Word(b[offLength:]), *sys.LongWord(b[offSkip:]) = in.over.stream, in.over.length, in.skip
+	*sys.LongWord(b[offBase:]) = base
 	sys.CountedAt(b[offCount:]).Reset(len(in.buf))
 	copy(b[offData:], in.buf)
 	k.memory.Commit(keeper.Change{Slot: k.slot, Kind: k.kind, Data: b, Room: true})
@@ -71,24 +80,25 @@ func (k *inbox) move(last uint32, in *frameReader) error {
 	if err != nil {
 		return err
 	}
-	k.room, k.count = room, sys.CountedAt(room[offCount:])
+	k.room, k.count, k.base = room, sys.CountedAt(room[offCount:]), base
 	return nil
 }
+
+// position is how much has come, but for the last bytes of it.
+func (k *inbox) position(without int) uint64 { return k.base + uint64(k.count.Total()-without) }
 
 // fill reads more, behind what is in the buffer, which is the end of what was read.
 func (k *inbox) fill(in *frameReader) error {
 	data := k.room[offData:]
 	total := k.count.Total()
 	switch {
-	case in.over.length > 0, len(in.buf) > 0 && len(data)-total < in.want():
+	case in.over.length > 0, len(data)-total < in.want():
 		if err := k.move(k.last(), in); err != nil {
 			return err
 		}
 		data, total = k.room[offData:], len(in.buf)
 	case len(in.buf) == 0:
-		k.count.Reset(0)
 		k.at(k.last(), 0)
-		total = 0
 	}
 	raw, err := k.file.SyscallConn()
 	if err != nil {
@@ -127,7 +137,7 @@ func inherited(p keeper.Piece) *wire.HandoverConn {
 	return &wire.HandoverConn{
 		FD: *sys.Word(room[offFD:]), Last: uint32(at >> lastShift), Slot: p.Number(),
 		Over: *sys.Word(room[offOver:]), Length: *sys.Word(room[offLength:]), Skip: *sys.LongWord(room[offSkip:]),
-		In: append([]byte{}, room[offData+done:offData+count.Total()]...),
+		In: append([]byte{}, room[offData+done:offData+count.Total()]...), Position: *sys.LongWord(room[offBase:]) + uint64(done),
 	}
 }
 
@@ -175,14 +185,11 @@ func (s *Server) Inherit(listener uint32, t *fds.Table) error {
 	h := &wire.HandoverServer{Listener: listener}
 	conns := make(map[uint32]*wire.HandoverConn)
 	for _, p := range s.memory.Pieces(keeper.Connection) {
-		one := inherited(p)
-		if one.FD == 0 {
-			p.Drop()
-			continue
-		}
+		one := inherited(p) // of those without a descriptor, too: streams may outlive them
 		conns[p.Number()] = one
 		h.Conns = append(h.Conns, one)
 	}
+	s.inheritStreams(conns)
 	for _, p := range s.memory.Pieces(keeper.Answers) {
 		if conn := conns[outboxOwner(p)]; conn != nil {
 			conn.OutSlot = p.Number()
@@ -193,8 +200,8 @@ func (s *Server) Inherit(listener uint32, t *fds.Table) error {
 	answers := make(map[*wire.HandoverConn][]keptAnswer)
 	for _, p := range s.memory.Pieces(keeper.Call) {
 		var k wire.KeptCall
-		if wire.Unmarshal(p.Data, &k) != nil || conns[k.Conn] == nil {
-			p.Drop()
+		if wire.Unmarshal(p.Data, &k) != nil || conns[k.Conn] == nil || conns[k.Conn].FD == 0 {
+			p.Drop() // or there is no one to be answered
 			continue
 		}
 		conn := conns[k.Conn]
@@ -219,6 +226,31 @@ func (s *Server) Inherit(listener uint32, t *fds.Table) error {
 		c.from = nil
 	}
 	return nil
+}
+
+// Adopt serves a connection that the shim before had accepted, and was killed before it could note
+// it: its client has connected, and may have sent a request. It reports false of any other
+// descriptor. It must be called between Inherit and Resume.
+func (s *Server) Adopt(fd uint32, t *fds.Table) bool {
+	own, err := unix.Getsockname(int(t.Number(s.listener)))
+	if err != nil {
+		return false
+	}
+	its, err := unix.Getsockname(int(fd))
+	if err != nil {
+		return false
+	}
+	listener, ok := own.(*unix.SockaddrUnix)
+	accepted, same := its.(*unix.SockaddrUnix)
+	if !ok || !same || listener.Name == "" || accepted.Name != listener.Name {
+		return false
+	}
+	conn, err := t.File(fd, "ttrpc connection")
+	if err != nil {
+		return false
+	}
+	s.admit(conn)
+	return true
 }
 
 // keptAnswer is one that a shim that was killed had yet to send.

@@ -58,6 +58,14 @@ func pair(t *testing.T) (ours, theirs *os.File) {
 // its number.
 func inherit(t *testing.T, m *keeper.Memory, conn *os.File) *Server {
 	t.Helper()
+	s := keptServer(m)
+	inheritBy(t, s, conn)
+	return s
+}
+
+// inheritBy does so for a server that has handlers.
+func inheritBy(t *testing.T, s *Server, conn *os.File) (same *os.File) {
+	t.Helper()
 	table := fds.New()
 	n := int(table.Number(conn))
 	other, err := fds.Dup(conn)
@@ -68,17 +76,21 @@ func inherit(t *testing.T, m *keeper.Memory, conn *os.File) *Server {
 	if err := unix.Dup3(other, n, unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
-	s := keptServer(m)
 	if err := s.Inherit(uint32(other), fds.New()); err != nil { // anything for a listener
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		s.listener.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		for c := range s.conns {
 			c.file.Close()
 		}
 	})
-	return s
+	for c := range s.conns {
+		same = c.file
+	}
+	return same
 }
 
 // keptServer is a server of one connection.

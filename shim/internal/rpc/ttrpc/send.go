@@ -15,7 +15,7 @@ func (c *serverConn) keep(h *wire.HandoverConn) (err error) {
 	if slot != nil {
 		c.from, c.read = h, h.Last
 	}
-	in, err := newInbox(m, keeper.Connection, c.file, h.Last, c.in, slot)
+	in, err := newInbox(m, keeper.Connection, c.file, h.Last, c.in, slot, h.Position)
 	if err != nil {
 		return err
 	}

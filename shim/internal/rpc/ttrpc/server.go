@@ -31,6 +31,7 @@ type Server struct {
 	mu       sync.Mutex
 	listener *os.File
 	conns    map[*serverConn]struct{}
+	gone     map[*serverConn]struct{} // whose peers are, and of which calls and streams go on
 	closed   bool
 	onCall   func()
 	// answering counts the calls that are under way, and connected the connections.
@@ -61,6 +62,7 @@ func NewServer(log func(text string)) *Server {
 		long:     make(map[string]bool),
 		log:      log,
 		conns:    make(map[*serverConn]struct{}),
+		gone:     make(map[*serverConn]struct{}),
 		calls:    make(map[*call]struct{}),
 		done:     make(chan struct{}),
 	}
@@ -117,13 +119,18 @@ func (s *Server) accept(listener *os.File) (ended bool, err error) {
 	case err != nil:
 		return true, fmt.Errorf("accept on %s: %w", listener.Name(), err)
 	}
+	s.admit(conn)
+	return false, nil
+}
+
+// admit serves a connection, if it may be.
+func (s *Server) admit(conn *os.File) {
 	if err := SamePeer(conn); err != nil {
 		s.log("connection refused: " + err.Error())
 		conn.Close()
-		return false, nil
+		return
 	}
 	s.start(conn)
-	return false, nil
 }
 
 // closeGrace is how long Close waits for calls that are under way, and linger
@@ -195,7 +202,7 @@ type serverConn struct {
 	keptOut *outbox
 	from    *wire.HandoverConn
 	read    uint32
-	under   sync.WaitGroup // calls
+	under   sync.WaitGroup // calls and streams
 
 	mu      sync.Mutex
 	streams map[uint32]*Stream // that are open
@@ -247,17 +254,28 @@ func (s *Server) read(c *serverConn) {
 		c.endStreams()
 		s.mu.Lock()
 		delete(s.conns, c)
+		s.gone[c] = struct{}{}
 		s.mu.Unlock()
 		if c.kept != nil {
 			c.kept.close()
-			go func() {
-				c.under.Wait() // until then they speak of its slot
-				s.memory.Commit(keeper.Change{Slot: c.kept.slot}, keeper.Change{Slot: c.keptOut.slot})
-			}()
 		}
+		go c.outlive()
 		c.file.Close()
 		s.connected.Done()
 	}()
+}
+
+// outlive forgets a connection whose peer is gone when its calls and streams have ended: until then
+// they speak of its slot.
+func (c *serverConn) outlive() {
+	c.under.Wait()
+	s := c.server
+	s.mu.Lock()
+	delete(s.gone, c)
+	s.mu.Unlock()
+	if c.kept != nil {
+		s.memory.Commit(keeper.Change{Slot: c.kept.slot}, keeper.Change{Slot: c.keptOut.slot})
+	}
 }
 
 // serve reads requests until the peer closes the connection.
@@ -284,7 +302,10 @@ func (c *serverConn) serve() error {
 			stream := c.streams[h.stream]
 			c.mu.Unlock()
 			if stream != nil { // else it was refused, or has ended
-				stream.put(h, body)
+				stream.put(h, body, c.in.position())
+			}
+			if c.kept != nil {
+				c.kept.at(c.last, len(c.in.buf))
 			}
 			continue
 		}
@@ -332,15 +353,16 @@ func (c *serverConn) openStream(id uint32, req *wire.Request) {
 		c.refuse(id, Unimplemented, "stream "+req.Method+" of "+req.Service+" is not implemented")
 		return
 	}
-	back := c.server.memory.Leave() // streams are not kept
 	s := c.newStream(id, method, handler)
+	s.keep()
+	if c.kept != nil {
+		c.kept.at(id, len(c.in.buf))
+	}
+	c.under.Add(1)
 	c.mu.Lock()
 	c.streams[id] = s
 	c.mu.Unlock()
-	go func() {
-		defer back()
-		s.serve()
-	}()
+	go s.serve()
 }
 
 // endStreams tells the handlers that the peer is gone.

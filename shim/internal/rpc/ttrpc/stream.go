@@ -12,6 +12,7 @@ import (
 	"github.com/berth-runtime/berth/shim/internal/fds"
 	"github.com/berth-runtime/berth/shim/internal/guard"
 	"github.com/berth-runtime/berth/shim/internal/rpc/wire"
+	"github.com/berth-runtime/berth/shim/keeper"
 )
 
 // StreamHandler serves calls that are streams in both directions.
@@ -45,6 +46,7 @@ type Stream struct {
 	queued int
 	err    error         // what Recv gives when the queue is empty
 	halted chan struct{} // closed while the server is suspended
+	kept   keptStream
 }
 
 func (c *serverConn) newStream(id uint32, method string, h StreamHandler) *Stream {
@@ -66,8 +68,8 @@ func (s *Stream) Go(f func()) {
 	}()
 }
 
-// Recv waits for the next message. The error is io.EOF when the peer will send
-// no more.
+// Recv waits for the next message. The error is io.EOF when the peer will send no more. With a
+// keeper, a message is received again by the next shim, until Keep says that it is done with.
 func (s *Stream) Recv(m wire.Message) error {
 	s.mu.Lock()
 	for len(s.queue) == 0 && s.err == nil && !s.isHalted() {
@@ -83,13 +85,15 @@ func (s *Stream) Recv(m wire.Message) error {
 	}
 	body := s.queue[0]
 	s.queue = s.queue[1:]
+	s.kept.received = true
 	s.queued -= len(body)
 	s.mu.Unlock()
 	return wire.Unmarshal(body, m)
 }
 
-// Send sends a message.
-func (s *Stream) Send(m wire.Message) error {
+// Send sends a message. With a keeper, it is on its way at the instant that changes are made; with
+// an error they may not have been.
+func (s *Stream) Send(m wire.Message, with ...keeper.Change) error {
 	s.mu.Lock()
 	gone := s.err != nil && s.err != io.EOF
 	s.mu.Unlock()
@@ -100,36 +104,47 @@ func (s *Stream) Send(m wire.Message) error {
 	if err != nil {
 		return err
 	}
-	return s.conn.send(b)
+	return s.conn.send(b, with...)
 }
 
-// Close ends the receiving with an error, for the handler's own side.
+// Close ends the receiving with an error, for the handler's own side. With a keeper, io.EOF ends it
+// for the next shim, too.
 func (s *Stream) Close(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
 		s.err = err
+		if err == io.EOF {
+			s.conn.server.memory.Commit(s.change())
+		}
 	}
 	s.more.Broadcast()
 }
 
-// put queues what has come for the handler.
-func (s *Stream) put(h header, body []byte) {
+// put queues what has come for the handler, up to a position in all that has come on the
+// connection.
+func (s *Stream) put(h header, body []byte, position uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return
+	if s.err != nil || s.kept.slot != nil && position <= s.kept.position {
+		return // the latter has been queued by the shim before
 	}
+	s.kept.position = position
+	var changes []keeper.Change
 	if h.flags&flagNoData == 0 {
 		s.queue = append(s.queue, body)
 		s.queued += len(body)
+		changes = append(changes, s.queueKept(body))
 	}
 	switch {
 	case s.queued > queueLimit:
 		s.queue, s.err = nil, errTooMuch
+		changes = append(s.dropKept(), s.change())
 	case h.flags&flagRemoteClosed != 0:
 		s.err = io.EOF
+		changes = append(changes, s.change())
 	}
+	s.conn.server.memory.Commit(changes...)
 	s.more.Broadcast()
 }
 
@@ -188,11 +203,12 @@ func (s *Stream) serve() {
 	c.mu.Lock()
 	delete(c.streams, s.id)
 	c.mu.Unlock()
-	if err != nil {
-		c.refuse(s.id, CodeOf(err), err.Error())
-	} else if b, err := frame(s.id, typeData, flagRemoteClosed|flagNoData, &wire.Empty{}); err == nil {
-		c.send(b)
+	end, frameErr := frame(s.id, typeData, flagRemoteClosed|flagNoData, &wire.Empty{})
+	if err = errors.Join(err, frameErr); err != nil {
+		end = response(s.id, refusal(CodeOf(err), err.Error()))
 	}
+	c.send(end, s.ended()...) // a failed write means that the peer is gone
+	c.under.Done()
 	server.rests()
 }
 
@@ -222,6 +238,7 @@ func (c *serverConn) takeOver(h *wire.HandoverStream, t *fds.Table) error {
 		return fmt.Errorf("stream %s in the state is not implemented", h.Method)
 	}
 	s := c.newStream(h.Stream, h.Method, handler)
+	s.inherit(h)
 	for _, m := range h.Queue {
 		s.queue = append(s.queue, m.Data)
 		s.queued += len(m.Data)
@@ -231,11 +248,14 @@ func (c *serverConn) takeOver(h *wire.HandoverStream, t *fds.Table) error {
 		s.err = errTooMuch
 	case h.Ended:
 		s.err = io.EOF
+	case c.file == nil:
+		s.err = unix.ECONNRESET
 	}
 	if err := handler.TakeOver(s, h.State, t); err != nil {
 		return err
 	}
 	c.streams[s.id] = s
+	c.under.Add(1)
 	go s.serve()
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (s *Server) Suspend(limit time.Duration) error {
 	s.reading.Wait()
 
 	s.mu.Lock()
-	for c := range s.conns {
+	for _, c := range s.all() {
 		c.mu.Lock()
 		for _, stream := range c.streams {
 			stream.halt()
@@ -86,17 +87,8 @@ func (s *Server) Suspend(limit time.Duration) error {
 	for c := range s.calls {
 		busy = append(busy, c.method)
 	}
-	n := s.moving
-	if s.memory != nil { // where they are not kept
-		n = 0
-		for c := range s.conns {
-			c.mu.Lock()
-			n += len(c.streams)
-			c.mu.Unlock()
-		}
-	}
-	if n > 0 {
-		busy = append(busy, fmt.Sprintf("%d streams of input and output over its socket", n))
+	if s.moving > 0 {
+		busy = append(busy, fmt.Sprintf("%d streams of input and output over its socket", s.moving))
 	}
 	s.mu.Unlock()
 	if len(busy) > 0 {
@@ -105,6 +97,11 @@ func (s *Server) Suspend(limit time.Duration) error {
 		return fmt.Errorf("the shim is busy with %s", strings.Join(busy, ", "))
 	}
 	return nil
+}
+
+// all are all connections, also those whose peers are gone. The lock must be held.
+func (s *Server) all() []*serverConn {
+	return slices.Concat(slices.Collect(maps.Keys(s.conns)), slices.Collect(maps.Keys(s.gone)))
 }
 
 // Resume goes on where Suspend has stopped, or where the program before this one has.
@@ -164,7 +161,7 @@ func (s *Server) Handover(t *fds.Table) *wire.HandoverServer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := &wire.HandoverServer{Listener: t.Number(s.listener)}
-	for c := range s.conns {
+	for _, c := range s.all() {
 		c.write.Lock() // flush may have it, until the deadline
 		one := &wire.HandoverConn{
 			FD: t.Number(c.file), In: c.in.buf, Out: c.out, Last: c.last,
@@ -212,10 +209,11 @@ func (s *Server) TakeOver(h *wire.HandoverServer, t *fds.Table) error {
 		if err != nil {
 			return err
 		}
-		if file == nil {
-			continue // closed meanwhile
-		}
 		c := s.newConn(file, one)
+		if file == nil {
+			one.Calls = nil // there is no one to be answered
+			c.cancel()
+		}
 		for _, w := range one.Calls {
 			again := &call{conn: c, stream: w.Stream, service: w.Service, method: w.Method, payload: w.Payload, again: true, slot: s.memory.At(w.Slot)}
 			if w.Left != 0 {
@@ -228,8 +226,15 @@ func (s *Server) TakeOver(h *wire.HandoverServer, t *fds.Table) error {
 				return err
 			}
 		}
-		s.conns[c] = struct{}{}
-		s.connected.Add(1)
+		s.mu.Lock() // outlive may have it for another
+		if file == nil {
+			s.gone[c] = struct{}{}
+			go c.outlive()
+		} else {
+			s.conns[c] = struct{}{}
+			s.connected.Add(1)
+		}
+		s.mu.Unlock()
 	}
 	return nil
 }

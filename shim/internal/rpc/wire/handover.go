@@ -47,8 +47,9 @@ func (m *HandoverServer) fields(c *codec) {
 	messages(c, 2, &m.Conns)
 }
 
-// HandoverConn is a connection: In has been read and not understood yet, of an oversized message
-// Skip bytes are still to be dropped, and Out is still to be written.
+// HandoverConn is a connection, or with no descriptor one whose peer is gone: In has been read and
+// not understood yet, of an oversized message Skip bytes are still to be dropped, and Out is still
+// to be written.
 type HandoverConn struct {
 	FD      uint32
 	In, Out []byte
@@ -59,7 +60,9 @@ type HandoverConn struct {
 	Calls   []*HandoverCall
 	Slot    uint32 // in the memory of a keeper, where the shim before was killed
 	OutSlot uint32 // and of what is to be written
-	Streams []*HandoverStream
+	// Position is how many bytes have come before In, which the memory of a keeper tells.
+	Position uint64
+	Streams  []*HandoverStream
 }
 
 func (m *HandoverConn) fields(c *codec) {
@@ -266,7 +269,9 @@ type HandoverIO struct {
 	Logger                      *HandoverLogger
 	// What goes from the input to the process, and from its terminal to the first output.
 	InCopy, ConsoleCopy *HandoverCopy
-	Slot                uint32 // in the memory of a keeper, where the shim before was killed
+	// What is to be led to streams over the socket.
+	Links []*HandoverLink
+	Slot  uint32 // in the memory of a keeper, where the shim before was killed
 }
 
 func (m *HandoverIO) fields(c *codec) {
@@ -284,6 +289,20 @@ func (m *HandoverIO) fields(c *codec) {
 	message(c, 12, &m.Logger)
 	message(c, 13, &m.InCopy)
 	message(c, 14, &m.ConsoleCopy)
+	messages(c, 15, &m.Links)
+}
+
+// HandoverLink is the end of a pipe that a stream over the socket, by its id, is to have.
+type HandoverLink struct {
+	ID    string
+	Pipe  uint32
+	Input bool
+}
+
+func (m *HandoverLink) fields(c *codec) {
+	c.string(1, &m.ID)
+	c.uint32(2, &m.Pipe)
+	c.bool(3, &m.Input)
 }
 
 // HandoverOutput is where output goes.

@@ -63,3 +63,71 @@ func (m *KeptUpgrade) fields(c *codec) {
 	c.string(1, &m.From)
 	c.uint32(2, &m.Undo)
 }
+
+// KeptSocket is a stream over a connection. What its peer has sent up to Position, in bytes of all
+// that has come on the connection, was taken from there. State is its handler's.
+type KeptSocket struct {
+	Conn          uint32 // slot of its connection
+	Stream        uint32
+	Method        string
+	Position      uint64
+	Ended, Broken bool
+	State         []byte
+}
+
+func (m *KeptSocket) fields(c *codec) {
+	c.uint32(1, &m.Conn)
+	c.uint32(2, &m.Stream)
+	c.string(3, &m.Method)
+	c.uint64(4, &m.Position)
+	c.bool(5, &m.Ended)
+	c.bool(6, &m.Broken)
+	c.bytes(7, &m.State)
+}
+
+// KeptMessages are messages of a stream that its handler has not done with, up to a Position.
+type KeptMessages struct {
+	Of       uint32 // slot of the stream
+	Position uint64
+	Messages []*Data
+	Slot     uint32 // of these
+}
+
+func (m *KeptMessages) fields(c *codec) {
+	c.uint32(1, &m.Of)
+	c.uint64(2, &m.Position)
+	messages(c, 3, &m.Messages)
+}
+
+// KeptStdio is the state of a stream of standard input or output: how much its client has sent of
+// data, or has granted.
+type KeptStdio struct {
+	ID    string
+	Heard uint64
+}
+
+func (m *KeptStdio) fields(c *codec) {
+	c.string(1, &m.ID)
+	c.uint64(2, &m.Heard)
+}
+
+// KeptUse is what such a stream is used for, and how much its client has been granted, or was sent
+// of data.
+type KeptUse struct {
+	Of   uint32 // slot of the stream
+	Use  uint32
+	Pipe uint32
+	// Stage is what goes on between the stream and the pipe.
+	Stage *HandoverStage
+	Told  uint64
+	Over  bool
+}
+
+func (m *KeptUse) fields(c *codec) {
+	c.uint32(1, &m.Of)
+	c.uint32(2, &m.Use)
+	c.uint32(3, &m.Pipe)
+	message(c, 4, &m.Stage)
+	c.uint64(5, &m.Told)
+	c.bool(6, &m.Over)
+}

@@ -42,6 +42,11 @@ type HandoverStream struct {
 	Queue         []*Data
 	Ended, Broken bool
 	State         []byte
+	// Where the shim before was killed: its slot in the memory of a keeper, what is there in place
+	// of Queue, and up to where that is what has come on the connection.
+	Slot     uint32
+	Kept     []*KeptMessages
+	Position uint64
 }
 
 func (m *HandoverStream) fields(c *codec) {
