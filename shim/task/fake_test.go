@@ -130,7 +130,38 @@ func (c *fakeContainer) Exec(_ context.Context, s *engine.Exec) (*engine.Process
 		return nil, err
 	}
 	gate.Close()
-	return &engine.Process{Pid: pid}, c.done("exec", pid)
+	made := &engine.Process{Pid: pid}
+	if s.Stdio.Terminal {
+		if made.Console, err = terminal(); err != nil {
+			return nil, err
+		}
+	}
+	return made, c.done("exec", pid)
+}
+
+// terminal is the master of a terminal that everything has left again.
+func terminal() (*os.File, error) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	master := os.NewFile(uintptr(fd), "terminal")
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		master.Close()
+		return nil, err
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		var slave int
+		if slave, err = unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err == nil {
+			err = unix.Close(slave)
+		}
+	}
+	if err != nil {
+		master.Close()
+		return nil, err
+	}
+	return master, nil
 }
 
 // world is a service with a fake engine, and the events that it has published.
