@@ -39,8 +39,8 @@ type Record struct {
 	NoProcess bool
 	// OwnPids says that it has a pid namespace of its own; not in records of old.
 	OwnPids bool
-	// Minded says that the first of its pid namespace is a minder, which ends when the parent of its
-	// process has seen the end of that (CreateOptions.Init).
+	// Minded says that the first of its pid namespace is a minder, which ends when the parent of
+	// its process has seen the end of that (CreateOptions.Init).
 	Minded bool
 	// Rdt are the resctrl directories that were made for it, to be removed.
 	Rdt []string
