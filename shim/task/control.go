@@ -54,8 +54,8 @@ func (s *Service) kill(ctx context.Context, r *wire.KillRequest) (wire.Message, 
 	return &wire.Empty{}, nil
 }
 
-// doneBefore is no error where a shim that was killed has paused or resumed the container, and could
-// not say so any more.
+// doneBefore is no error where a shim that was killed has paused or resumed the container, and
+// could not say so any more.
 func doneBefore(ctx context.Context, err error) error {
 	if ttrpc.Resumed(ctx) && errors.Is(err, engine.ErrAlready) {
 		return nil

@@ -124,8 +124,8 @@ func (p *process) noteDone(executed bool) {
 	c.keep()
 }
 
-// takeHeld takes up a process that was noted and not adopted. One that is no more, and was reaped by
-// no shim, has not executed its program.
+// takeHeld takes up a process that was noted and not adopted. One that is no more, and was reaped
+// by no shim, has not executed its program.
 func (p *process) takeHeld(h *wire.HandoverProcess, t *fds.Table) (err error) {
 	if h.HeldSocket != 0 {
 		if p.heldFile, err = t.File(h.HeldSocket, "socket of an exec"); err != nil {

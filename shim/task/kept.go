@@ -140,8 +140,8 @@ func (s *Service) Revive() {
 	}
 }
 
-// resolve ends the starting of a process that no call may ever go on with, as its client can be gone:
-// neither its own end is told of while it is starting, nor the container's.
+// resolve ends the starting of a process that no call may ever go on with, as its client can be
+// gone: neither its own end is told of while it is starting, nor the container's.
 func (c *container) resolve(p *process) {
 	c.mu.Lock()
 	starting := p.state == starting && p.heldFile == nil
