@@ -2,6 +2,8 @@ package task
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -69,6 +71,9 @@ func (c *container) deleteInit(ctx context.Context, answered func() keeper.Chang
 	if c.handle != nil {
 		release := c.service.Reaper.Hold() // hooks
 		err := c.handle.Delete(ctx, false)
+		if ttrpc.Resumed(ctx) && errors.Is(err, fs.ErrNotExist) {
+			err = c.handle.Delete(ctx, true) // the shim before was killed in the middle of it
+		}
 		release()
 		if err != nil {
 			return err
