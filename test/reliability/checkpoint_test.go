@@ -10,6 +10,7 @@ import (
 // checkpointed is a worker whose container criu can write down and bring back.
 func checkpointed(t *testing.T, criu string) *worker {
 	w := newWorker(t, "/bin/sleep", "100000")
+	t.Cleanup(w.b.ReapOrphans) // what a killed criu has forked comes to this process
 	w.b.Globals = append(w.b.Globals, "--criu", criu)
 	w.c.Spec.Root.Readonly = true // on an image that others use too, nothing may have changed since
 	return w
