@@ -133,11 +133,7 @@ func (p *process) takeHeld(h *wire.HandoverProcess, t *fds.Table) (err error) {
 		}
 		p.held = engine.Held{Socket: int(h.HeldSocket), Name: h.HeldName}
 	}
-	if p.ended {
-		p.child = p.container.service.Reaper.Ended(p.exit)
-		return nil
-	}
-	if p.child, err = p.container.service.Reaper.Adopt(p.pid, p.onExit); err == nil {
+	if err = p.takeUp(); err == nil {
 		return nil
 	}
 	if p.heldFile != nil {

@@ -220,18 +220,15 @@ func (c *container) takeOver(h *wire.HandoverProcess, t *fds.Table) (_ *process,
 		close(p.done)
 	}
 	if e, known := s.Reaper.Noted(p.pid); known && !p.ended {
-		h.Ended, p.ended, p.exit = true, true, e
+		p.ended, p.exit = true, e
 	}
 	switch {
 	case !h.Child && p.state == starting && p.pid != 0:
 		if err := p.takeHeld(h, t); err != nil {
 			return nil, err
 		}
-	case !h.Child:
-	case h.Ended:
-		p.child = s.Reaper.Ended(p.exit)
-	default:
-		if p.child, err = s.Reaper.Adopt(p.pid, p.onExit); err != nil {
+	case h.Child:
+		if err := p.takeUp(); err != nil {
 			return nil, err
 		}
 	}
@@ -239,4 +236,15 @@ func (c *container) takeOver(h *wire.HandoverProcess, t *fds.Table) (_ *process,
 		p.io, err = stdio.TakeOver(h.IO, p.config, t, s.Reaper, s.Log)
 	}
 	return p, err
+}
+
+// takeUp awaits the end of a process that a shim before has made, or takes note of it.
+func (p *process) takeUp() (err error) {
+	r := p.container.service.Reaper
+	if p.ended {
+		p.child = r.Ended(p.exit)
+		return nil
+	}
+	p.child, err = r.Adopt(p.pid, p.onExit)
+	return err
 }

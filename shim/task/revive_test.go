@@ -35,14 +35,7 @@ func TestStartThatNoOneGoesOnWith(t *testing.T) {
 					*p = *c.exec
 				}
 			}
-			w.seen = nil
-			next, err := TakeOver(w.Config, h, fds.New())
-			w.must(err)
-			w.Service = next
-			next.Resume()
-			next.Revive()
-			w.must(unix.Kill(next.containers["c"].init.pid, unix.SIGKILL))
-			w.waitFor("c", "")
+			w.reviveAndKill(h)
 			w.events(c.want...)
 		})
 	}
@@ -56,6 +49,14 @@ func TestStartOfInitThatNoOneGoesOnWith(t *testing.T) {
 	w.must(w.begin("c", ""))
 	h := w.Handover(fds.New())
 	h.Containers[0].Processes[0].State = uint32(starting)
+	w.reviveAndKill(h)
+	w.events("start", "exit c 137")
+}
+
+// reviveAndKill has another service go on with the containers, as in a shim that comes after a
+// killed one, and kills the container c there. Events are seen from then on.
+func (w *world) reviveAndKill(h *wire.HandoverTasks) {
+	w.t.Helper()
 	w.seen = nil
 	next, err := TakeOver(w.Config, h, fds.New())
 	w.must(err)
@@ -64,5 +65,4 @@ func TestStartOfInitThatNoOneGoesOnWith(t *testing.T) {
 	next.Revive()
 	w.must(unix.Kill(next.containers["c"].init.pid, unix.SIGKILL))
 	w.waitFor("c", "")
-	w.events("start", "exit c 137")
 }
