@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	taskapi "github.com/containerd/containerd/api/runtime/task/v3"
 	"github.com/containerd/ttrpc"
@@ -71,7 +70,7 @@ func (n *node) killedAtEachCall(of func(id, shared string) *life) {
 	if os.Getenv("BERTH_SOAK") != "" {
 		stride = 1
 	}
-	first := 1 + int(daySeed(n.t)%uint64(stride))
+	first := 1 + int(harness.DaySeed(n.t)%uint64(stride))
 	if text := os.Getenv("BERTH_STEPS"); text != "" { // FIRST:STRIDE
 		_, err := fmt.Sscanf(text, "%d:%d", &first, &stride)
 		n.must(err)
@@ -104,24 +103,11 @@ func (n *node) killedTwice(of func(id, shared string) *life) {
 	}
 	// A shim that takes over makes about so many calls before it serves.
 	const takesOver = 400
-	calls, random := of("", "").calls, rand.New(rand.NewPCG(daySeed(n.t), 0))
+	calls, random := of("", "").calls, rand.New(rand.NewPCG(harness.DaySeed(n.t), 0))
 	for i := 0; i < lives && !n.t.Failed(); i++ {
 		n.liveOnce(1+random.IntN(calls), random.IntN(2) == 0, 1+random.IntN(takesOver), of)
 	}
 	harness.Report(n.t, "keeper steps, two at a time", int64(lives))
-}
-
-// daySeed is the number in BERTH_SEED, or that of the day.
-func daySeed(t testing.TB) uint64 {
-	seed := uint64(time.Now().Unix() / (24 * 60 * 60))
-	if word := os.Getenv("BERTH_SEED"); word != "" {
-		var err error
-		if seed, err = strconv.ParseUint(word, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("BERTH_SEED=%d", seed)
-	return seed
 }
 
 // liveOnce leads a life in which the shim is killed at a call and, if then is not 0, the one after

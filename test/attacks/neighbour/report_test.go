@@ -6,7 +6,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,16 +36,10 @@ type hole struct {
 	what, shape, deed, again string
 }
 
-// share is the seed and the time that there is: of the day, so that each day has another share,
-// unless the environment says otherwise.
+// share is the seed and the time that there is: a minute, unless the environment says otherwise.
 func share(t *testing.T) (seed uint64, budget time.Duration) {
 	t.Helper()
-	seed, budget = uint64(time.Now().Unix()/(24*60*60)), time.Minute
-	if word := os.Getenv("BERTH_SEED"); word != "" {
-		var err error
-		seed, err = strconv.ParseUint(word, 10, 64)
-		check(t, err)
-	}
+	seed, budget = harness.DaySeed(t), time.Minute
 	if word := os.Getenv("BERTH_BUDGET"); word != "" {
 		var err error
 		budget, err = time.ParseDuration(word)
