@@ -105,7 +105,7 @@ func (s *Stream) queueKept(body []byte) keeper.Change {
 	if n := len(k.queue); n > 0 {
 		last = k.queue[n-1]
 	}
-	if last == nil || len(wire.Marshal(last)) >= together {
+	if last == nil || last.Size >= together {
 		last = &wire.KeptMessages{Of: k.slot.Number(), Slot: s.conn.server.memory.Slot().Number()}
 		k.queue = append(k.queue, last)
 	}
@@ -128,7 +128,9 @@ func (s *Stream) messages(m *wire.KeptMessages) keeper.Change {
 	if slot == nil || len(m.Messages) == 0 {
 		return keeper.Change{Slot: slot}
 	}
-	return keeper.Change{Slot: slot, Kind: keeper.Message, Data: wire.Marshal(m)}
+	data := wire.Marshal(m)
+	m.Size = len(data)
+	return keeper.Change{Slot: slot, Kind: keeper.Message, Data: data}
 }
 
 // dropKept keeps no message any more.
@@ -177,7 +179,7 @@ func (s *Server) inheritStreams(conns map[uint32]*wire.HandoverConn) {
 			p.Drop()
 			continue
 		}
-		k.Slot = p.Number()
+		k.Slot, k.Size = p.Number(), len(p.Data)
 		h := streams[k.Of]
 		h.Kept = append(h.Kept, k)
 		h.Position = max(h.Position, k.Position)

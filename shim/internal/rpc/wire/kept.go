@@ -91,6 +91,7 @@ type KeptMessages struct {
 	Position uint64
 	Messages []*Data
 	Slot     uint32 // of these
+	Size     int    // of what is there
 }
 
 func (m *KeptMessages) fields(c *codec) {
